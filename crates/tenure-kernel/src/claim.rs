@@ -1,0 +1,51 @@
+//! The identity of one acquisition.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One acquisition of one lock: an id that is fresh every time, for machines to tell holders apart.
+///
+/// Tenure's own claims read `<client id>:<number>`. A claim found in a store may also have been written by another
+/// library; it is then whatever that library wrote, and is only ever compared.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Claim(Arc<str>);
+
+impl Claim {
+    /// The claim with this number among those of one client.
+    ///
+    /// ```
+    /// let claim = tenure_kernel::Claim::new("a0b1", 7);
+    /// assert_eq!(claim.as_str(), "a0b1:7");
+    /// assert_eq!(claim.client(), "a0b1");
+    /// ```
+    pub fn new(client: &str, number: u64) -> Self {
+        Self(format!("{client}:{number}").into())
+    }
+
+    /// A claim as it was found in a store.
+    pub fn found(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The claim as the store writes it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The client that made the claim: all before the first colon.
+    pub fn client(&self) -> &str {
+        self.0.split_once(':').map_or(&*self.0, |(client, _)| client)
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim({})", self.0)
+    }
+}

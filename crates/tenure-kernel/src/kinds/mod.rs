@@ -1,0 +1,3 @@
+//! One file per kind of lock.
+
+pub mod reentrant;

@@ -1,0 +1,29 @@
+//! The pure part of Tenure: what a lock *is*, with no I/O, no clock, no randomness and no dependencies.
+//!
+//! Each kind of lock is a step function from a record, an operation and the store's time to a new record and an
+//! outcome. The function is the specification. It runs as it stands wherever a store can swap a record atomically,
+//! and it is the oracle against which stores that run the same steps in a language of their own are replayed.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tenure_kernel::{Claim, Operation, Outcome, Time, reentrant};
+//!
+//! let claim = Claim::new("billing-7", 1);
+//! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30) };
+//! let stepped = reentrant::step(reentrant::Record::default(), &acquire, Time::from_micros(1_000), 0);
+//! assert!(matches!(stepped.outcome, Outcome::Granted(grant) if grant.token == 1_000));
+//! ```
+
+mod claim;
+mod key;
+pub mod kinds;
+mod operation;
+mod pattern;
+mod time;
+
+pub use claim::Claim;
+pub use key::{InvalidKey, Key};
+pub use kinds::reentrant;
+pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Token};
+pub use pattern::Pattern;
+pub use time::Time;

@@ -1,0 +1,121 @@
+//! What can be asked of a lock, and what can be answered.
+
+use crate::{Claim, Time};
+use std::time::Duration;
+
+/// A fencing token: larger for every later grant of a key, for ever.
+pub type Token = u64;
+
+/// The number of the entry that an acquire makes; re-entries count on from it.
+pub const FIRST_ENTRY: u32 = 0;
+
+/// What is asked of a lock. Every operation names the claim it is about, never merely an owner, and says the state
+/// it wants rather than a change to it, so that one sent twice does what it does once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Take the lock for a fresh claim.
+    Acquire {
+        /// Who asks.
+        claim: Claim,
+        /// For how long.
+        lease: Duration,
+    },
+    /// Go in once more under a claim that already holds.
+    Reenter {
+        /// The claim that holds.
+        claim: Claim,
+        /// Which entry of the claim this is, so that it can be cancelled by name.
+        entry: u32,
+        /// How often the claim will then be in.
+        count: u32,
+        /// How long at least it must then last.
+        lease: Duration,
+    },
+    /// Make the hold last.
+    Renew {
+        /// The claim that holds.
+        claim: Claim,
+        /// How long at least it must then last.
+        lease: Duration,
+    },
+    /// Leave once, or for good.
+    Release {
+        /// The claim that holds.
+        claim: Claim,
+        /// How often the claim stays in; none frees the lock.
+        left: u32,
+        /// How long at least what stays must last.
+        lease: Duration,
+        /// An entry whose request may still be under way: it is refused if it arrives after this.
+        cancel: Option<Cancelled>,
+    },
+    /// Free the lock whoever holds it.
+    ForceRelease,
+    /// Look.
+    Inspect,
+}
+
+/// An entry that was given up before its answer was known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled {
+    /// Which entry of the claim: [`FIRST_ENTRY`] is the acquire itself.
+    pub entry: u32,
+    /// How long to remember that it was given up.
+    pub remember: Duration,
+}
+
+/// What a lock answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The claim holds now.
+    Granted(Grant),
+    /// Another claim holds.
+    Busy(Holder),
+    /// The entry was cancelled before it arrived; nothing was taken.
+    Refused,
+    /// The hold lasts at least as long as was asked.
+    Renewed,
+    /// The lock is free.
+    Released,
+    /// The claim is still in this often.
+    StillHeld(u32),
+    /// The claim does not hold (any more); nothing was changed.
+    NotHeld,
+    /// The lock is free now; this claim was put out, if one held.
+    Forced(Option<Holder>),
+    /// Who holds, if anyone.
+    Seen(Option<Holder>),
+}
+
+/// A hold as its holder sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// The fencing token, the same for every entry of one claim.
+    pub token: Token,
+    /// How often the claim is in.
+    pub count: u32,
+}
+
+/// A hold as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The claim that holds.
+    pub claim: Claim,
+    /// How often it is in.
+    pub count: u32,
+    /// Its fencing token; none if another library took the lock without one.
+    pub token: Option<Token>,
+    /// How long the lease still runs; none if the holder set no end.
+    pub remaining: Option<Duration>,
+    /// For how long the claim has held, where the store can tell.
+    pub held_for: Option<Duration>,
+}
+
+impl Holder {
+    /// How long a claim has held that was granted with this token, if the token was made from the store's time.
+    pub fn held_since(token: Token, now: Time) -> Duration {
+        now.since(Time::from_micros(token))
+    }
+}
