@@ -1,1 +1,45 @@
-//! x
+//! The client side of Tenure: acquiring, waiting, renewing, losing and releasing locks, written once for every store.
+//!
+//! Users depend on the `tenure` crate; backends depend on this one and implement [`Backend`].
+
+mod acquire;
+mod agenda;
+mod backend;
+mod card;
+mod client;
+mod clock;
+mod error;
+mod event;
+mod guard;
+mod hold;
+mod inner;
+mod janitor;
+mod keeper;
+mod label;
+mod lock;
+mod memory;
+mod options;
+mod owner;
+mod queue;
+mod retry;
+mod shared;
+mod wakeups;
+mod watchdog;
+
+pub use backend::{Backend, Renewal, Store, StoreError, StoreErrorKind};
+pub use card::Card;
+pub use client::{Builder, Client};
+pub use clock::{Clock, ManualClock, Moment};
+pub use error::{Error, ErrorKind};
+pub use event::{Alarm, AlarmReason, Event, Events, Loss, What};
+pub use guard::{Guard, Release};
+pub use hold::Standing;
+pub use label::{Guarantee, Label};
+pub use lock::{Held, Lock};
+pub use memory::Memory;
+pub use options::Options;
+pub use owner::Owner;
+pub use retry::{Pauses, Retry};
+pub use tenure_kernel as kernel;
+pub use tenure_kernel::{Claim, Holder, Key, Operation, Outcome, Pattern, Token};
+pub use wakeups::{Interest, Port, Pusher};

@@ -1,1 +1,19 @@
-//! x
+//! Tenure on Redis: the re-entrant lock as one Lua script per operation, on the keys that Redisson uses.
+//!
+//! Users depend on the `tenure` crate and give it a `redis://` URL; [`Config`] is for those who bring a client of
+//! their own.
+
+mod backend;
+mod config;
+mod driver;
+mod error;
+mod links;
+mod names;
+mod reply;
+mod script;
+mod wakeups;
+
+pub use backend::Redis;
+pub use config::Config;
+/// The driver, for [`Config::from_client`].
+pub use redis;

@@ -1,1 +1,66 @@
-//! x
+//! Distributed locks that hold.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
+//! let tenure = tenure::connect("memory:").await?;           // or redis://127.0.0.1
+//!
+//! let lock = tenure.lock("order:pay")?;
+//! let guard = lock.lock().await?;                           // waits; a watchdog renews the 30 s lease
+//! let paid = guard.run(async { guard.token() }).await?;     // dropped if the lock is lost
+//! guard.release().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! A lock here is a lease: it makes double work rare, and it makes corruption impossible only if what you write to
+//! checks the [fencing token](Guard::token).
+
+pub use tenure_core::*;
+
+/// The Redis backend, for those who bring a client of their own.
+#[cfg(feature = "redis")]
+pub use tenure_redis as redis;
+
+/// Connects to the store at a URL, with the default settings, and makes sure that it can be reached.
+///
+/// * `memory:` — this process's memory, for tests and examples
+/// * `redis://[user[:password]@]host[:port][/db]`, `rediss://…`, `redis+unix:///path` (feature `redis`)
+///
+/// Other settings: [`Client::builder`] with [`store`].
+///
+/// # Errors
+///
+/// [`Invalid`](ErrorKind::Invalid) for a URL that makes no sense, [`Unavailable`](ErrorKind::Unavailable) if the store
+/// cannot be reached within 5 s, [`Denied`](ErrorKind::Denied) if it does not let us in.
+pub async fn connect(url: &str) -> Result<Client, Error> {
+    Client::builder().connect(store(url)?).await
+}
+
+/// The store at a URL, to build a client on. Nothing is sent.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
+/// let client = tenure::Client::builder().label("billing").prefix("billing:").build(tenure::store("memory:")?)?;
+/// assert_eq!(client.lock("a")?.key().as_str(), "billing:a");
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// [`Invalid`](ErrorKind::Invalid) for a URL that makes no sense.
+pub fn store(url: &str) -> Result<Store, Error> {
+    let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+    match scheme {
+        "memory" if url == "memory:" => Ok(Memory::new().into()),
+        "memory" => Err(Error::invalid("a memory url has nothing after its colon: write `memory:`")),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "redis+unix" => Ok(tenure_redis::Config::from_url(url)?.into_backend().into()),
+        // A text without a scheme may be anything, a password included, so it is not quoted.
+        _ if !url.contains(':') => Err(Error::invalid(format!("not a url: write one of {SCHEMES}"))),
+        _ => Err(Error::invalid(format!("no store goes by this scheme: write one of {SCHEMES}: scheme=`{scheme}`"))),
+    }
+}
+
+#[cfg(feature = "redis")]
+const SCHEMES: &str = "memory:, redis://, rediss://, redis+unix://";
+#[cfg(not(feature = "redis"))]
+const SCHEMES: &str = "memory: (this build has no other backend; enable the feature `redis` for redis://)";

@@ -1,0 +1,349 @@
+//! The one way in: ask, wait to be called, ask again, and leave nothing behind on the way out.
+
+use crate::event::What;
+use crate::guard::Guard;
+use crate::hold::{Hold, Left, Terms, deadline};
+use crate::inner::Inner;
+use crate::janitor::Chore;
+use crate::queue::Turn;
+use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_kernel::{Claim, Holder, Key, Operation, Outcome};
+use tracing::Instrument;
+
+/// However sure we are to be called, we also look by ourselves this often.
+const SAFETY_POLL: Duration = Duration::from_secs(1);
+/// Never look again sooner than this, whatever the store says remains: no busy loop, ever.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// How long to wait for the lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Patience {
+    /// One attempt.
+    Once,
+    /// Until then, everything included.
+    Until(Moment),
+    /// As long as it takes.
+    Endless,
+}
+
+impl Patience {
+    fn left(self, now: Moment) -> Duration {
+        match self {
+            Self::Until(end) => end.since(now),
+            Self::Once | Self::Endless => Duration::MAX,
+        }
+    }
+}
+
+/// Not obtained, and who has it.
+pub(crate) struct Busy {
+    pub(crate) holder: Option<Holder>,
+    pub(crate) waited: Duration,
+}
+
+/// One caller's way to one lock.
+struct Attempt<'a> {
+    client: &'a Arc<Inner>,
+    key: &'a Key,
+    options: &'a Options,
+    owner: Option<Owner>,
+    patience: Patience,
+    began: Moment,
+    /// Who was last seen holding the lock, and when that was.
+    holder: Option<(Holder, Moment)>,
+}
+
+/// Obtains the lock, or says who has it.
+pub(crate) async fn acquire(
+    client: &Arc<Inner>,
+    key: &Key,
+    options: &Options,
+    patience: impl FnOnce(Moment) -> Patience,
+) -> Result<Result<Guard, Busy>, Error> {
+    options.check()?;
+    let owner = options.resolve_owner()?;
+    client.shared.begin()?;
+    let began = client.shared.clock.now();
+    if let Some(owner) = &owner
+        && let Some(hold) = client.owned(key, owner)
+        && let Some(guard) = reenter(client, &hold, options).await?
+    {
+        return Ok(Ok(guard));
+    }
+    let attempt = Attempt { client, key, options, owner, patience: patience(began), began, holder: None };
+    attempt.run().await
+}
+
+impl Attempt<'_> {
+    async fn run(mut self) -> Result<Result<Guard, Busy>, Error> {
+        if matches!(self.patience, Patience::Once) {
+            return self.ask_until_answered(None).await;
+        }
+        // Of this client's tasks, one at a time speaks to the store.
+        let turn = match self.client.queue.enter(self.key) {
+            Ok(turn) => turn,
+            Err(called) => {
+                let span = tracing::info_span!("tenure.wait", key = %self.key);
+                let called = async {
+                    tokio::select! {
+                        // The sender is dropped only with the turn inside, so a call always comes.
+                        turn = called => turn.ok(),
+                        () = self.give_up() => None,
+                    }
+                };
+                match called.instrument(span).await {
+                    Some(turn) => turn,
+                    None => return Ok(Err(self.busy())),
+                }
+            }
+        };
+        let outcome = self.ask_until_answered(Some(turn)).await;
+        let waited = self.client.shared.clock.now().since(self.began);
+        if self.holder.is_some() {
+            let (claim, obtained) = match &outcome {
+                Ok(Ok(guard)) => (guard.claim().clone(), true),
+                _ => (Claim::new(&self.client.shared.id, 0), false),
+            };
+            self.client.shared.say_of(self.key, &claim, || What::Waited { waited, obtained });
+        }
+        outcome
+    }
+
+    /// Asks until the store grants the lock or the patience ends.
+    async fn ask_until_answered(&mut self, mut turn: Option<Turn>) -> Result<Result<Guard, Busy>, Error> {
+        let shared = &self.client.shared;
+        let mut armed = Armed::new(self.client, self.key, self.options.lease);
+        let mut pauses = self.options.retry.map(IntoIterator::into_iter);
+        let mut failures = 0u32;
+        loop {
+            let heard = turn.as_ref().and_then(|turn| turn.watch.as_ref()).map(crate::wakeups::Watch::epoch);
+            let sent = shared.clock.now();
+            let within = self.client.answer_within.min(self.patience.left(sent));
+            match armed.ask(within).await {
+                Ok(Outcome::Granted(grant)) => {
+                    if shared.clock.now() < deadline(sent, self.options.lease) {
+                        return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
+                    }
+                    // Granted, but we were asleep for so long that the lease is over: it never was ours to use.
+                    drop(std::mem::replace(&mut armed, Armed::new(self.client, self.key, self.options.lease)));
+                    continue;
+                }
+                Ok(Outcome::Busy(holder)) => {
+                    failures = 0;
+                    if self.holder.is_none() {
+                        shared.say_of(self.key, &armed.claim, || What::Waiting { holder: holder.clone() });
+                    }
+                    self.holder = Some((holder, shared.clock.now()));
+                }
+                Ok(other) => {
+                    return Err(Error::new(
+                        crate::ErrorKind::Unexpected,
+                        format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
+                    )
+                    .about(self.key));
+                }
+                Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
+                Err(error) => {
+                    failures += 1;
+                    if let Some(error) = self.out_of_patience_with(error) {
+                        return Err(error);
+                    }
+                }
+            }
+            if matches!(self.patience, Patience::Once) {
+                return Ok(Err(self.busy()));
+            }
+            let span = tracing::info_span!("tenure.wait", key = %self.key);
+            let go_on = if failures > 0 {
+                self.pause(Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0)).await
+            } else if let Some(pauses) = &mut pauses {
+                match pauses.next() {
+                    Some(pause) => self.pause(pause).instrument(span).await,
+                    None => false,
+                }
+            } else {
+                self.until_called(turn.as_mut(), heard).instrument(span).await
+            };
+            if !go_on {
+                return Ok(Err(self.busy()));
+            }
+        }
+    }
+
+    /// Waits until the lock may be free. False if the patience ended first.
+    async fn until_called(&self, turn: Option<&mut Turn>, heard: Option<u64>) -> bool {
+        let shared = &self.client.shared;
+        let remaining = self.holder.as_ref().and_then(|(holder, _)| holder.remaining);
+        // The lease is counted in whole milliseconds: one more makes sure that it is over.
+        let poll = remaining.map_or(SAFETY_POLL, |left| (left + Duration::from_millis(1)).clamp(BREATH, SAFETY_POLL));
+        let look_again = shared.clock.now().plus(poll);
+        let Some(turn) = turn else { return self.pause(poll).await };
+        let watch = turn.watch.get_or_insert_with(|| self.client.hub.watch(self.key));
+        let called = async {
+            match heard {
+                // We could already hear when we asked: nothing was missed.
+                Some(heard) if watch.is_live() => watch.changed(heard).await,
+                // The lock may have been released between our asking and our listening: ask again as soon as we hear.
+                _ => watch.live().await,
+            }
+        };
+        tokio::select! {
+            () = called => true,
+            () = shared.clock.sleep_until(look_again) => true,
+            () = self.give_up() => false,
+        }
+    }
+
+    /// Waits a while. False if the patience ended first.
+    async fn pause(&self, pause: Duration) -> bool {
+        let clock = &self.client.shared.clock;
+        let end = clock.now().plus(pause);
+        tokio::select! {
+            () = clock.sleep_until(end) => true,
+            () = self.give_up() => false,
+        }
+    }
+
+    async fn give_up(&self) {
+        match self.patience {
+            Patience::Until(end) => self.client.shared.clock.sleep_until(end).await,
+            Patience::Once | Patience::Endless => std::future::pending().await,
+        }
+    }
+
+    /// The error to fail with if the store has been silent for long enough; none to go on asking.
+    ///
+    /// A bounded wait rides out an outage until its bound. An endless one rides it out for ever once the store has
+    /// answered, but fails if it never did: a service should hear at start-up that its store is down.
+    fn out_of_patience_with(&self, error: StoreError) -> Option<Error> {
+        let now = self.client.shared.clock.now();
+        let over = match self.patience {
+            Patience::Once => true,
+            Patience::Until(end) => now >= end,
+            Patience::Endless => self.holder.is_none() && now.since(self.began) >= self.client.first_answer_within,
+        };
+        over.then(|| Error::from_store(Some(self.key), error))
+    }
+
+    fn busy(&self) -> Busy {
+        let now = self.client.shared.clock.now();
+        let holder = self.holder.clone().map(|(holder, seen)| Holder {
+            held_for: holder.held_for.map(|held| held + now.since(seen)),
+            remaining: holder.remaining.map(|left| left.saturating_sub(now.since(seen))),
+            ..holder
+        });
+        Busy { holder, waited: now.since(self.began) }
+    }
+}
+
+/// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
+struct Armed<'a> {
+    client: &'a Arc<Inner>,
+    key: &'a Key,
+    lease: Duration,
+    claim: Claim,
+    /// A request is under way.
+    asking: bool,
+    /// The store has granted the claim.
+    granted: bool,
+    /// An earlier request was never answered and might still arrive.
+    ghost: bool,
+}
+
+impl<'a> Armed<'a> {
+    fn new(client: &'a Arc<Inner>, key: &'a Key, lease: Duration) -> Self {
+        let claim = client.shared.fresh_claim();
+        Self { client, key, lease, claim, asking: false, granted: false, ghost: false }
+    }
+
+    async fn ask(&mut self, within: Duration) -> Result<Outcome, StoreError> {
+        let operation = Operation::Acquire { claim: self.claim.clone(), lease: self.lease };
+        self.asking = true;
+        let answer = self.client.shared.backend.apply(self.key, &operation, within).await;
+        self.asking = false;
+        match &answer {
+            Ok(Outcome::Granted(_)) => self.granted = true,
+            Err(error) if error.kind == StoreErrorKind::Unanswered => self.ghost = true,
+            _ => {}
+        }
+        answer
+    }
+
+    fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {
+        let hold =
+            Arc::new(Hold::new(self.key.clone(), self.claim.clone(), token, owner, terms(options), sent, self.ghost));
+        self.granted = false;
+        self.ghost = false;
+        Guard::of_new_hold(self.client, hold)
+    }
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        if self.asking || self.granted || self.ghost {
+            self.client.shared.later(Chore::Cancel {
+                key: self.key.clone(),
+                claim: self.claim.clone(),
+                lease: self.lease,
+            });
+        }
+    }
+}
+
+fn terms(options: &Options) -> Terms {
+    Terms { lease: options.lease, renew_every: options.renewal(), warn_after: options.warn_after }
+}
+
+/// Goes in once more under a hold. None if the hold is over.
+pub(crate) async fn reenter(client: &Arc<Inner>, hold: &Arc<Hold>, options: &Options) -> Result<Option<Guard>, Error> {
+    let shared = &client.shared;
+    let now = shared.clock.now();
+    let Some((entry, count)) = hold.prepare_entry(terms(options), now) else { return Ok(None) };
+    let mut entering = Entering { client, hold, entry, sent: false, armed: true };
+    let operation = Operation::Reenter { claim: hold.claim.clone(), entry, count, lease: options.lease };
+    loop {
+        let sent = shared.clock.now();
+        entering.sent = true;
+        match shared.backend.apply(&hold.key, &operation, client.answer_within).await {
+            Ok(Outcome::Granted(_)) => {
+                hold.confirm_entry(entry, sent);
+                shared.agenda.move_to(hold, hold.next_look());
+                entering.armed = false;
+                return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry)));
+            }
+            Ok(_) => {
+                entering.sent = false;
+                crate::watchdog::lose(shared, hold, crate::Loss::Gone);
+                return Ok(None);
+            }
+            Err(error) if error.is_transient() && hold.is_live(shared.clock.now()) => {
+                shared.clock.sleep_until(sent.plus(Duration::from_millis(50))).await;
+            }
+            Err(error) => return Err(Error::from_store(Some(&hold.key), error)),
+        }
+    }
+}
+
+/// A re-entry that undoes itself unless a guard takes over.
+struct Entering<'a> {
+    client: &'a Arc<Inner>,
+    hold: &'a Arc<Hold>,
+    entry: u32,
+    sent: bool,
+    armed: bool,
+}
+
+impl Drop for Entering<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let shared = &self.client.shared;
+        match self.hold.leave(self.entry, shared.clock.now(), self.sent) {
+            Left::Well(leaving) | Left::Lost(_, Some(leaving)) => shared.leave_later(self.hold, leaving),
+            Left::Lost(_, None) => {}
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! All holds of a client, in the order in which they next need looking after.
+
+use crate::Moment;
+use crate::hold::Hold;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Filled by those who take and release locks, read by the watchdog.
+///
+/// Putting a hold down wakes the watchdog only if it would otherwise sleep past it, so that a lock that is taken and
+/// released again within its renewal interval costs no wake-up.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    plan: Mutex<Plan>,
+    /// Rung when something comes up before the watchdog would look by itself.
+    pub(crate) bell: Notify,
+    /// Rung whenever a hold goes.
+    pub(crate) left: Notify,
+}
+
+#[derive(Default)]
+struct Plan {
+    holds: HashMap<u64, Arc<Hold>>,
+    by_time: BTreeMap<(Moment, u64), Arc<Hold>>,
+    /// When the watchdog will look by itself.
+    planned: Option<Moment>,
+}
+
+impl Agenda {
+    fn lock(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hold joins.
+    pub(crate) fn add(&self, hold: &Arc<Hold>) {
+        let at = hold.next_look();
+        let mut plan = self.lock();
+        plan.holds.insert(hold.number, Arc::clone(hold));
+        self.put(plan, hold, at);
+    }
+
+    /// A hold that is on the agenda is due at another time.
+    pub(crate) fn move_to(&self, hold: &Arc<Hold>, at: Moment) {
+        let plan = self.lock();
+        // It may have been released while the watchdog was busy with it.
+        if plan.holds.contains_key(&hold.number) {
+            self.put(plan, hold, at);
+        }
+    }
+
+    fn put(&self, mut plan: MutexGuard<'_, Plan>, hold: &Arc<Hold>, at: Moment) {
+        if let Some(before) = hold.reschedule(Some(at)) {
+            plan.by_time.remove(&(before, hold.number));
+        }
+        plan.by_time.insert((at, hold.number), Arc::clone(hold));
+        let early = plan.planned.is_none_or(|planned| at < planned);
+        if early {
+            plan.planned = Some(at);
+            drop(plan);
+            self.bell.notify_one();
+        }
+    }
+
+    /// A hold goes.
+    pub(crate) fn remove(&self, hold: &Hold) {
+        let mut plan = self.lock();
+        if plan.holds.remove(&hold.number).is_some() {
+            if let Some(at) = hold.reschedule(None) {
+                plan.by_time.remove(&(at, hold.number));
+            }
+            let empty = plan.holds.is_empty();
+            drop(plan);
+            if empty {
+                self.left.notify_waiters();
+            }
+        }
+    }
+
+    /// The holds that need looking after by `until`, earliest first. They stay on the agenda.
+    pub(crate) fn due_by(&self, until: Moment) -> Vec<Arc<Hold>> {
+        self.lock().by_time.range(..=(until, u64::MAX)).map(|(_, hold)| Arc::clone(hold)).collect()
+    }
+
+    /// When the watchdog must look next; from now on it is taken to do so by itself.
+    pub(crate) fn plan_next(&self) -> Option<Moment> {
+        let mut plan = self.lock();
+        let next = plan.by_time.first_key_value().map(|((at, _), _)| *at);
+        plan.planned = next;
+        next
+    }
+
+    /// Every hold.
+    pub(crate) fn all(&self) -> Vec<Arc<Hold>> {
+        self.lock().holds.values().cloned().collect()
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().holds.is_empty()
+    }
+}

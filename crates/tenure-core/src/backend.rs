@@ -1,0 +1,222 @@
+//! The narrow waist: what a store must do for a client, and nothing more.
+
+use crate::{Card, Clock, Label, Port};
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+use tenure_kernel::{Claim, Holder, Key, Operation, Outcome, Pattern};
+
+/// A place that applies a lock's steps atomically.
+///
+/// # Contract
+///
+/// * [`apply`](Backend::apply) runs one [`Operation`] as [`tenure_kernel::reentrant::step`] would, at one moment of
+///   the store's own clock. It may be sent more than once; the operations are made for that.
+/// * Every call answers, or fails with [`StoreErrorKind::Unanswered`], within the time it is given.
+/// * An error other than `Unanswered` means that nothing was changed.
+/// * Calls come from any runtime. What a backend spawns must not outlive the runtime it was called on in a way that
+///   breaks calls from another: the client's own thread renews and releases on a runtime of its own, also while the
+///   application's runtime is blocked or shutting down.
+/// * Dropping a call's future may leave the operation applied or not; the client resolves it by asking again or by
+///   cancelling the claim.
+pub trait Backend: Send + Sync + 'static {
+    /// What this backend promises.
+    fn label(&self) -> Label;
+
+    /// The clock by which guards of this backend are judged.
+    fn clock(&self) -> Clock {
+        Clock::system()
+    }
+
+    /// Makes sure that the store can be reached and lets us in.
+    fn reach(&self, within: Duration) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Applies one operation to one lock.
+    fn apply(
+        &self,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> impl Future<Output = Result<Outcome, StoreError>> + Send;
+
+    /// Renews many holds at once and says for each whether it still holds. At most [`Renewal::BATCH`] at a time.
+    fn renew(
+        &self,
+        renewals: &[Renewal],
+        within: Duration,
+    ) -> impl Future<Output = Result<Vec<bool>, StoreError>> + Send;
+
+    /// All held locks whose keys match.
+    fn list(
+        &self,
+        pattern: &Pattern,
+        within: Duration,
+    ) -> impl Future<Output = Result<Vec<(Key, Holder)>, StoreError>> + Send;
+
+    /// Leaves a client's card in the store for a while; for no time at all, takes it away.
+    fn announce(
+        &self,
+        client: &str,
+        card: &Card,
+        keep: Duration,
+        within: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The card of a client, if it left one.
+    fn look_up(&self, client: &str, within: Duration) -> impl Future<Output = Result<Option<Card>, StoreError>> + Send;
+
+    /// Carries wake-ups from the store to the client, for as long as the client lives; runs on the client's thread.
+    fn listen(&self, port: Port) -> impl Future<Output = ()> + Send;
+}
+
+/// One hold to renew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// The lock.
+    pub key: Key,
+    /// The claim that holds it.
+    pub claim: Claim,
+    /// How long at least it must then last.
+    pub lease: Duration,
+}
+
+impl Renewal {
+    /// How many holds one call renews at the most: enough to make calls rare, few enough to keep each one short.
+    pub const BATCH: usize = 420;
+}
+
+/// Why a store did not do as it was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreError {
+    /// What a caller can make of it.
+    pub kind: StoreErrorKind,
+    /// What happened, without secrets.
+    pub message: String,
+}
+
+/// What a caller can make of a [`StoreError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// Nothing was sent, or the store said that it cannot now: try again later.
+    Unreachable,
+    /// It was sent and no answer came: it may have been done. Ask again.
+    Unanswered,
+    /// The store does not let us.
+    Denied,
+    /// The key is in use for something else.
+    Conflict,
+    /// The store cannot do this at all.
+    Unsupported,
+    /// An answer that makes no sense.
+    Unexpected,
+}
+
+impl StoreError {
+    /// An error of this kind.
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Unanswered)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// Any backend, its type forgotten: what a client is built on.
+pub struct Store(pub(crate) std::sync::Arc<dyn DynBackend>);
+
+impl<B: Backend> From<B> for Store {
+    fn from(backend: B) -> Self {
+        Self(std::sync::Arc::new(backend))
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.0.label().name)
+    }
+}
+
+/// The same trait with boxed futures, so that a client need not know its backend's type.
+pub(crate) trait DynBackend: Send + Sync {
+    fn label(&self) -> Label;
+    fn clock(&self) -> Clock;
+    fn reach(&self, within: Duration) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn apply<'a>(
+        &'a self,
+        key: &'a Key,
+        operation: &'a Operation,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Outcome, StoreError>>;
+    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>>;
+    fn list<'a>(
+        &'a self,
+        pattern: &'a Pattern,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Vec<(Key, Holder)>, StoreError>>;
+    fn announce<'a>(
+        &'a self,
+        client: &'a str,
+        card: &'a Card,
+        keep: Duration,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>>;
+    fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
+}
+
+impl<B: Backend> DynBackend for B {
+    fn label(&self) -> Label {
+        Backend::label(self)
+    }
+    fn clock(&self) -> Clock {
+        Backend::clock(self)
+    }
+    fn reach(&self, within: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(Backend::reach(self, within))
+    }
+    fn apply<'a>(
+        &'a self,
+        key: &'a Key,
+        operation: &'a Operation,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Outcome, StoreError>> {
+        Box::pin(Backend::apply(self, key, operation, within))
+    }
+    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
+        Box::pin(Backend::renew(self, renewals, within))
+    }
+    fn list<'a>(
+        &'a self,
+        pattern: &'a Pattern,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Vec<(Key, Holder)>, StoreError>> {
+        Box::pin(Backend::list(self, pattern, within))
+    }
+    fn announce<'a>(
+        &'a self,
+        client: &'a str,
+        card: &'a Card,
+        keep: Duration,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(Backend::announce(self, client, card, keep, within))
+    }
+    fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>> {
+        Box::pin(Backend::look_up(self, client, within))
+    }
+    fn listen(&self, port: Port) -> BoxFuture<'_, ()> {
+        Box::pin(Backend::listen(self, port))
+    }
+}

@@ -1,0 +1,288 @@
+//! The client: one per process and store is enough.
+
+use crate::event::{Events, Loss};
+use crate::inner::Inner;
+use crate::keeper::Keeper;
+use crate::lock::{Held, Lock};
+use crate::shared::Shared;
+use crate::wakeups::Hub;
+use crate::{Card, Error, ErrorKind, Guarantee, Label, Options, Store, watchdog};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tenure_kernel::{Key, Pattern};
+use tokio::sync::mpsc;
+
+/// A client of one store. Cheap to clone; all clones are one client.
+///
+/// It has one thread of its own, which renews leases, finishes what dropped guards leave behind and hears wake-ups;
+/// locks are taken and released on the runtime of whoever does so.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+/// use std::time::Duration;
+/// use tenure_core::{Client, Memory};
+///
+/// let client = Client::new(Memory::new())?;
+/// let guard = client.lock("nightly-backup")?.lock().await?;
+/// assert_eq!(client.list("nightly-*").await?.len(), 1);
+/// drop(guard);
+/// client.close(Duration::from_secs(5)).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+/// How a client is set up.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    label: String,
+    prefix: String,
+    options: Options,
+    answer_within: Duration,
+    connect_within: Duration,
+    required: Vec<Guarantee>,
+}
+
+impl Builder {
+    /// What people call this client, where they meet its locks.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// What all keys of this client begin with: nothing unless said.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = prefix.into();
+        self
+    }
+
+    /// The options of every lock that is taken without any.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How long one answer of the store is waited for: 1 s unless said. What is unanswered then is asked again.
+    #[must_use]
+    pub fn answer_within(mut self, within: Duration) -> Self {
+        self.answer_within = within;
+        self
+    }
+
+    /// How long to try to reach the store at first: 5 s unless said.
+    #[must_use]
+    pub fn connect_within(mut self, within: Duration) -> Self {
+        self.connect_within = within;
+        self
+    }
+
+    /// Refuses a store that does not promise this.
+    #[must_use]
+    pub fn require(mut self, guarantee: Guarantee) -> Self {
+        self.required.push(guarantee);
+        self
+    }
+
+    /// A client that reaches for its store when it is first used. If the store is down then, that call fails with
+    /// [`Unavailable`](ErrorKind::Unavailable) or rides it out, as [`Lock::lock_with`] says.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid) for settings that make no sense, [`Unsupported`](ErrorKind::Unsupported) if the
+    /// backend does not promise what is required.
+    pub fn build(self, store: impl Into<Store>) -> Result<Client, Error> {
+        self.options.check()?;
+        for (what, value) in [("answer_within", self.answer_within), ("connect_within", self.connect_within)] {
+            if value < Duration::from_millis(10) || value > Duration::from_secs(600) {
+                return Err(Error::invalid(format!("choose {what} from 10ms to 600s: {what}={value:?}")));
+            }
+        }
+        if self.prefix.len() >= Key::MAX_BYTES {
+            return Err(Error::invalid(format!("choose a shorter prefix: it has {} bytes", self.prefix.len())));
+        }
+        let Store(backend) = store.into();
+        let label = backend.label();
+        if let Some(missing) = self.required.iter().find(|guarantee| !label.has(**guarantee)) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("this store does not promise {missing}, choose another or do without: store=`{}`", label.name),
+            ));
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        let (chores, undone) = mpsc::unbounded_channel();
+        let card = Card::of_this_process(&self.label);
+        let shared = Arc::new(Shared::new(backend, id, card, chores));
+        let heeding: Weak<Shared> = Arc::downgrade(&shared);
+        let (hub, port) = Hub::new(&shared.id, shared.clock.clone(), move |notice| {
+            if let Some(shared) = heeding.upgrade() {
+                watchdog::heed(&shared, &notice);
+            }
+        });
+        let keeper = Keeper::start(&shared, port, undone)?;
+        Ok(Client(Arc::new(Inner::new(
+            shared,
+            hub,
+            keeper,
+            self.options,
+            self.prefix,
+            self.answer_within,
+            self.connect_within,
+        ))))
+    }
+
+    /// A client that has reached its store.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Builder::build), and [`Unavailable`](ErrorKind::Unavailable) if the store cannot be reached within
+    /// `connect_within`, [`Denied`](ErrorKind::Denied) if it does not let us in.
+    pub async fn connect(self, store: impl Into<Store>) -> Result<Client, Error> {
+        let within = self.connect_within;
+        let client = self.build(store)?;
+        let reached = client.0.shared.backend.reach(within).await;
+        reached.map_err(|error| Error::from_store(None, error))?;
+        Ok(client)
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            label: String::new(),
+            prefix: String::new(),
+            options: Options::new(),
+            answer_within: Duration::from_secs(1),
+            connect_within: Duration::from_secs(5),
+            required: Vec::new(),
+        }
+    }
+}
+
+impl Client {
+    /// A client with the default settings, which reaches for its store when it is first used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build`].
+    pub fn new(store: impl Into<Store>) -> Result<Self, Error> {
+        Self::builder().build(store)
+    }
+
+    /// A client with other settings.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The re-entrant lock on a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](ErrorKind::Invalid) if the key is empty or too long.
+    pub fn lock(&self, key: &str) -> Result<Lock, Error> {
+        // An empty name is a mistake even where a prefix would make a key of it.
+        let key = Key::new(key)?;
+        let key = if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? };
+        Ok(Lock::new(&self.0, key))
+    }
+
+    /// All held locks whose keys match a pattern (`*` any run, `?` any one character), those of others included.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`](ErrorKind::Unavailable) or [`Denied`](ErrorKind::Denied).
+    pub async fn list(&self, pattern: &str) -> Result<Vec<Held>, Error> {
+        self.0.shared.begin()?;
+        let pattern = Pattern::new(&format!("{}{pattern}", self.0.prefix));
+        let backend = &self.0.shared.backend;
+        let found = backend.list(&pattern, self.0.first_answer_within).await;
+        let mut found = found.map_err(|error| Error::from_store(None, error))?;
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut cards = std::collections::HashMap::new();
+        let mut all = Vec::with_capacity(found.len());
+        for (key, holder) in found {
+            let client = holder.claim.client().to_owned();
+            let card = match cards.get(&client) {
+                Some(card) => Clone::clone(card),
+                None => {
+                    let card: Option<Card> = backend.look_up(&client, self.0.answer_within).await.ok().flatten();
+                    cards.insert(client, card.clone());
+                    card
+                }
+            };
+            all.push(Held { key, holder, card });
+        }
+        Ok(all)
+    }
+
+    /// What happens to this client's locks from now on.
+    pub fn events(&self) -> Events {
+        self.0.shared.events.subscribe()
+    }
+
+    /// What the store promises.
+    pub fn label(&self) -> Label {
+        self.0.shared.backend.label()
+    }
+
+    /// The id under which the store knows this client: its claims begin with it.
+    pub fn id(&self) -> &str {
+        &self.0.shared.id
+    }
+
+    /// Takes no new locks, and waits until all guards are gone and all releases are done.
+    ///
+    /// # Errors
+    ///
+    /// [`Timeout`](ErrorKind::Timeout) if that takes longer than `within`. What is still held then is lost to its
+    /// guards and ends with its lease, so that nobody works on unrenewed without knowing.
+    ///
+    /// # Cancel safety
+    ///
+    /// A close that was cancelled has stopped new locks from being taken, and nothing else.
+    pub async fn close(&self, within: Duration) -> Result<(), Error> {
+        let shared = &self.0.shared;
+        shared.close();
+        let drained = tokio::time::timeout(within, async {
+            loop {
+                let (left, tidied) = (shared.agenda.left.notified(), shared.tidied.notified());
+                tokio::pin!(left, tidied);
+                left.as_mut().enable();
+                tidied.as_mut().enable();
+                match (shared.agenda.is_empty(), shared.chores_open() == 0) {
+                    (false, _) => left.await,
+                    (true, false) => tidied.await,
+                    (true, true) => return,
+                }
+            }
+        })
+        .await;
+        if drained.is_ok() {
+            self.0.keeper.lock().await.end().await;
+            return Ok(());
+        }
+        let chores = shared.chores_open();
+        let held: Vec<String> = shared.agenda.all().iter().map(|hold| format!("`{}`", hold.key)).collect();
+        watchdog::abandon(shared, Loss::Closed);
+        Err(Error::new(
+            ErrorKind::Timeout,
+            format!(
+                "not everything was released in time, the leases will end it: unfinished releases={chores} still \
+                 held={} {}",
+                held.len(),
+                held.into_iter().take(5).collect::<Vec<_>>().join(" ")
+            ),
+        ))
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("id", &self.0.shared.id)
+            .field("store", &self.0.shared.backend.label().name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,401 @@
+//! The guard: the witness of a lease.
+
+use crate::acquire;
+use crate::event::{AlarmReason, Loss, What};
+use crate::hold::{Hold, Leaving, Left, Standing};
+use crate::inner::Inner;
+use crate::{Error, ErrorKind, Moment, Options, StoreErrorKind};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use tenure_kernel::{Claim, FIRST_ENTRY, Key, Operation, Outcome, Token};
+use tokio_util::sync::CancellationToken;
+
+/// Releasing does not wait for the store longer than this; the janitor goes on.
+const RELEASE_WITHIN: Duration = Duration::from_secs(3);
+
+/// A held lock. It is valid until it is released or [lost](Guard::lost), whichever comes first; a guard that lives is
+/// renewed by the client's own thread unless [`Options::no_renew`] said otherwise.
+///
+/// Dropping a guard releases it in the background: at once, without blocking, also while the runtime shuts down.
+/// [`release`](Guard::release) does it here and now and says what happened.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+/// use tenure_core::{Client, Memory, Release};
+///
+/// let lock = Client::new(Memory::new())?.lock("order:pay")?;
+/// let guard = lock.lock().await?;
+/// let receipt = guard.run(async { format!("paid, fenced by {}", guard.token()) }).await?;
+/// assert_eq!(guard.release().await?, Release::Released);
+/// # Ok(()) }
+/// ```
+#[must_use = "a guard that is not kept releases its lock at once"]
+#[clippy::has_significant_drop]
+pub struct Guard {
+    client: Arc<Inner>,
+    hold: Arc<Hold>,
+    entry: u32,
+    /// Whether leaving is still this guard's to do.
+    armed: bool,
+    _span: tracing::Span,
+}
+
+/// How a release went, if the lock was still ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Release {
+    /// The lock is free.
+    Released,
+    /// The owner is still in this often.
+    StillHeld(u32),
+}
+
+impl Guard {
+    pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>) -> Self {
+        client.remember(&hold);
+        client.shared.agenda.add(&hold);
+        client.shared.say(&hold, || What::Acquired { token: hold.token });
+        Self::new(client, hold, FIRST_ENTRY)
+    }
+
+    pub(crate) fn of_entry(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
+        client.shared.say(&hold, || What::Acquired { token: hold.token });
+        Self::new(client, hold, entry)
+    }
+
+    fn new(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
+        let span = tracing::info_span!("tenure.hold", key = %hold.key, claim = %hold.claim, token = hold.token);
+        Self { client: Arc::clone(client), hold, entry, armed: true, _span: span }
+    }
+
+    fn now(&self) -> Moment {
+        self.client.shared.clock.now()
+    }
+
+    /// The fencing token: larger than that of every earlier holder of the key, for ever. Hand it to whatever the lock
+    /// protects and have older ones refused there. Re-entry keeps it.
+    pub fn token(&self) -> Token {
+        self.hold.token
+    }
+
+    /// The lock's key.
+    pub fn key(&self) -> &Key {
+        &self.hold.key
+    }
+
+    /// The acquisition, as the store has it.
+    pub fn claim(&self) -> &Claim {
+        &self.hold.claim
+    }
+
+    /// How long the lease surely still runs; zero once it is over.
+    pub fn remaining(&self) -> Duration {
+        match self.standing() {
+            Standing::Lost(_) => Duration::ZERO,
+            _ => self.hold.deadline_of(self.entry).since(self.now()),
+        }
+    }
+
+    /// When the lease ends unless it is renewed. An `Instant` does not count the time a machine is suspended;
+    /// [`is_held`](Guard::is_held) does.
+    pub fn deadline(&self) -> Instant {
+        Instant::now() + self.remaining()
+    }
+
+    /// How the guard stands now: held, in jeopardy or lost.
+    pub fn standing(&self) -> Standing {
+        self.hold.standing(self.entry, self.now())
+    }
+
+    /// Whether the lease surely still runs.
+    pub fn is_held(&self) -> bool {
+        !matches!(self.standing(), Standing::Lost(_))
+    }
+
+    /// To be asked before every step that must not be taken unlocked.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] once the lease is over.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.standing() {
+            Standing::Lost(why) => Err(Error::lost(self.key(), why)),
+            Standing::Held | Standing::Jeopardy => Ok(()),
+        }
+    }
+
+    /// Resolves when the lock is lost, before the store can have given it to anybody else; never if it is released
+    /// first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future has no effect.
+    pub async fn lost(&self) -> Loss {
+        loop {
+            let changed = self.hold.changed.notified();
+            let mut changed = pin!(changed);
+            // Registered before the look, so that a loss between look and sleep is not missed.
+            changed.as_mut().enable();
+            if let Standing::Lost(why) = self.standing() {
+                return why;
+            }
+            changed.await;
+        }
+    }
+
+    /// A token that is cancelled when the lock is lost, to hand to work that runs elsewhere.
+    pub fn cancellation_token(&self) -> CancellationToken {
+        self.hold.lost_token(self.entry)
+    }
+
+    /// Runs work for as long as the lock is held: when it is lost, the work is dropped and never polled again.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] if the lock was lost before the work was done.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the work; the guard stays.
+    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
+        let mut lost = pin!(self.lost());
+        let mut work = pin!(work);
+        poll_fn(move |context| {
+            // The clock is asked before every poll of the work: a late wake-up must not let it run on.
+            if let Standing::Lost(why) = self.standing() {
+                return Poll::Ready(Err(Error::lost(self.key(), why)));
+            }
+            if let Poll::Ready(why) = lost.as_mut().poll(context) {
+                return Poll::Ready(Err(Error::lost(self.key(), why)));
+            }
+            work.as_mut().poll(context).map(Ok)
+        })
+        .await
+    }
+
+    /// Makes the lease last its full length from now on, whether or not the watchdog renews it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] if the lock is not ours any more, [`ErrorKind::Unavailable`] if the store does not answer
+    /// (the lock is then held for as long as it was).
+    ///
+    /// # Cancel safety
+    ///
+    /// A renewal that was cancelled may have been done or not; the guard counts on neither.
+    pub async fn renew(&self) -> Result<(), Error> {
+        self.check()?;
+        let shared = &self.client.shared;
+        let Some((_, terms)) = self.hold.terms_of(self.entry) else { return self.check() };
+        let operation = Operation::Renew { claim: self.hold.claim.clone(), lease: terms.lease };
+        let sent = self.now();
+        match shared.backend.apply(self.key(), &operation, self.client.answer_within).await {
+            Ok(Outcome::Renewed) => {
+                self.hold.prolong_entry(self.entry, sent);
+                shared.agenda.move_to(&self.hold, self.hold.next_look());
+                shared.say(&self.hold, || What::Renewed);
+                Ok(())
+            }
+            Ok(_) => {
+                crate::watchdog::lose(shared, &self.hold, Loss::Gone);
+                Err(Error::lost(self.key(), Loss::Gone))
+            }
+            Err(error) => Err(Error::from_store(Some(self.key()), error)),
+        }
+    }
+
+    /// Goes in once more, past all waiters. The lock is free when every guard of it is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] if the lock is not ours any more, [`ErrorKind::Unavailable`] if the store does not answer
+    /// before the lease ends.
+    ///
+    /// # Cancel safety
+    ///
+    /// A re-entry that was cancelled is undone by the janitor; this guard is not touched.
+    pub async fn reenter(&self) -> Result<Self, Error> {
+        self.reenter_with(self.client.options.clone()).await
+    }
+
+    /// Goes in once more with other options; those about waiting and owners have no meaning here.
+    ///
+    /// # Errors
+    ///
+    /// As [`reenter`](Guard::reenter), and [`ErrorKind::Invalid`] for options that make no sense.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`reenter`](Guard::reenter).
+    pub async fn reenter_with(&self, options: Options) -> Result<Self, Error> {
+        options.check()?;
+        self.check()?;
+        match acquire::reenter(&self.client, &self.hold, &options).await? {
+            Some(guard) => Ok(guard),
+            None => Err(self.check().err().unwrap_or_else(|| Error::lost(self.key(), Loss::LeaseEnded))),
+        }
+    }
+
+    /// Gives the lock back and says what happened.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if it was not ours any more: the section may not have been alone. Nobody else's lock was
+    ///   touched.
+    /// * [`ErrorKind::Unknown`] if the store did not answer: the janitor goes on trying, and the lease ends it at the
+    ///   latest.
+    ///
+    /// # Cancel safety
+    ///
+    /// A release that was cancelled is finished by the janitor.
+    pub async fn release(mut self) -> Result<Release, Error> {
+        match self.leave() {
+            Left::Well(leaving) => self.tell(leaving).await,
+            Left::Lost(why, leaving) => {
+                if let Some(leaving) = leaving {
+                    self.client.shared.leave_later(&self.hold, leaving);
+                }
+                Err(Error::lost(self.key(), why))
+            }
+        }
+    }
+
+    /// Takes this entry out of the hold; from here on the store has to be told.
+    fn leave(&mut self) -> Left {
+        self.armed = false;
+        let shared = &self.client.shared;
+        let now = self.now();
+        let terms = self.hold.terms_of(self.entry);
+        let left = self.hold.leave(self.entry, now, false);
+        // Out of the watchdog's sight before the store is told, so that it does not mistake a release for a loss.
+        match left {
+            Left::Well(leaving) | Left::Lost(_, Some(leaving)) if leaving.left > 0 => {
+                shared.agenda.move_to(&self.hold, self.hold.next_look());
+            }
+            _ => {
+                shared.agenda.remove(&self.hold);
+                self.client.forget(&self.hold);
+            }
+        }
+        if let Some((since, terms)) = terms {
+            let held = now.since(since);
+            match left {
+                Left::Lost(Loss::LeaseEnded, _) => {
+                    shared.alarm(&self.hold, held, terms.lease, AlarmReason::OutlivedLease);
+                }
+                Left::Well(leaving) => {
+                    shared.say(&self.hold, || What::Released { held, left: leaving.left });
+                }
+                Left::Lost(..) => {}
+            }
+        }
+        left
+    }
+
+    /// Tells the store, for as long as it makes sense to wait for an answer.
+    async fn tell(&self, leaving: Leaving) -> Result<Release, Error> {
+        let shared = &self.client.shared;
+        let mut telling = Telling { guard: self, leaving, done: false };
+        let began = self.now();
+        let deadline = self.hold.deadline_of(self.entry);
+        let operation = Operation::Release {
+            claim: self.hold.claim.clone(),
+            left: leaving.left,
+            lease: leaving.lease,
+            cancel: leaving.cancel,
+        };
+        let mut unanswered = false;
+        loop {
+            let now = self.now();
+            let within = self.client.answer_within.min((RELEASE_WITHIN).saturating_sub(now.since(began)));
+            match shared.backend.apply(self.key(), &operation, within).await {
+                Ok(Outcome::Released) => {
+                    telling.done = true;
+                    return Ok(Release::Released);
+                }
+                Ok(Outcome::StillHeld(left)) => {
+                    telling.done = true;
+                    return Ok(Release::StillHeld(left));
+                }
+                Ok(Outcome::NotHeld) => {
+                    telling.done = true;
+                    // An earlier sending of this very release went unanswered. Before the deadline nothing else makes
+                    // a store let go of a claim but force, of which holders are told, and forgetting; and the section
+                    // was over before either could matter.
+                    if unanswered && leaving.left == 0 && self.now() < deadline {
+                        return Ok(Release::Released);
+                    }
+                    if !crate::watchdog::lose(shared, &self.hold, Loss::Gone) {
+                        shared.say_lost(&self.hold, Loss::Gone);
+                    }
+                    return Err(Error::lost(self.key(), Loss::Gone));
+                }
+                Ok(other) => {
+                    telling.done = true;
+                    return Err(Error::new(
+                        ErrorKind::Unexpected,
+                        format!("the store gave an answer that makes no sense to a release: {other:?}"),
+                    )
+                    .about(self.key()));
+                }
+                Err(error) => {
+                    unanswered |= error.kind == StoreErrorKind::Unanswered;
+                    if !error.is_transient() {
+                        return Err(Error::from_store(Some(self.key()), error));
+                    }
+                    let pause = now.plus(Duration::from_millis(50));
+                    if pause.since(began) >= RELEASE_WITHIN {
+                        return Err(Error::new(
+                            ErrorKind::Unknown,
+                            format!(
+                                "the release was not confirmed, it is tried again in the background and the lease ends \
+                                 it at the latest: {error}"
+                            ),
+                        )
+                        .about(self.key()));
+                    }
+                    shared.clock.sleep_until(pause).await;
+                }
+            }
+        }
+    }
+}
+
+/// A release under way; if it is not done when dropped, the janitor finishes it.
+struct Telling<'a> {
+    guard: &'a Guard,
+    leaving: Leaving,
+    done: bool,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.guard.client.shared.leave_later(&self.guard.hold, self.leaving);
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.armed
+            && let Left::Well(leaving) | Left::Lost(_, Some(leaving)) = self.leave()
+        {
+            self.client.shared.leave_later(&self.hold, leaving);
+        }
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard")
+            .field("key", &self.hold.key)
+            .field("claim", &self.hold.claim)
+            .field("token", &self.hold.token)
+            .field("standing", &self.standing())
+            .finish()
+    }
+}

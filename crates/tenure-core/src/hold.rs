@@ -1,0 +1,484 @@
+//! One claim that holds a lock, and the entries (guards) that live under it. All its state is in one place, under one
+//! mutex that is never held across an await.
+
+use crate::event::Loss;
+use crate::{Moment, Owner};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Token};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Until when a lease is surely ours: from before the request was sent, less what two clocks may drift apart.
+///
+/// The store's lease starts when it applies the request, which is after `sent`; so the store keeps it at least until
+/// then plus the lease. Clocks run up to 1 % apart, and reading one costs up to 2 ms.
+pub(crate) fn deadline(sent: Moment, lease: Duration) -> Moment {
+    let margin = lease / 100 + Duration::from_millis(2);
+    sent.plus(lease.saturating_sub(margin))
+}
+
+/// How long the store remembers that an unanswered acquire was given up.
+pub(crate) const GHOST_MEMORY: Duration = Duration::from_secs(60);
+
+/// What one guard needs of its hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub(crate) lease: Duration,
+    pub(crate) renew_every: Option<Duration>,
+    pub(crate) warn_after: Option<Duration>,
+}
+
+/// One claim that holds a lock.
+pub(crate) struct Hold {
+    pub(crate) key: Key,
+    pub(crate) claim: Claim,
+    /// Unique in the process, to find it by.
+    pub(crate) number: u64,
+    pub(crate) token: Token,
+    pub(crate) owner: Option<Owner>,
+    state: Mutex<State>,
+    /// Tells everyone who waits for a loss to look again.
+    pub(crate) changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Before this moment the store surely holds the claim.
+    deadline: Moment,
+    phase: Phase,
+    entries: Vec<Entry>,
+    next_entry: u32,
+    /// When to renew next, and how often it has failed in a row.
+    next_renewal: Moment,
+    failures: u32,
+    /// A renewal is under way; what comes of it sets the next.
+    renewing: bool,
+    /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
+    ghost: bool,
+    /// When the agenda has it down; kept here so that the agenda need not look it up.
+    scheduled: Option<Moment>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Held,
+    Jeopardy,
+    Lost(Loss),
+    Released,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u32,
+    terms: Terms,
+    since: Moment,
+    /// When it ends by itself, if it is not renewed.
+    ends: Option<Moment>,
+    warn_at: Option<Moment>,
+    lost: Option<Loss>,
+    /// Cancelled when the entry is lost; made when somebody asks for it.
+    lost_token: Option<CancellationToken>,
+}
+
+impl Entry {
+    fn lose(&mut self, why: Loss) {
+        self.lost.get_or_insert(why);
+        if let Some(token) = &self.lost_token {
+            token.cancel();
+        }
+    }
+}
+
+/// How a guard stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// The lease runs and is being renewed, or is not to be.
+    Held,
+    /// A renewal failed; the lease still runs.
+    Jeopardy,
+    /// The lease ended while the guard lived.
+    Lost(Loss),
+}
+
+/// What leaving means for the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    /// How often the claim stays in.
+    pub(crate) left: u32,
+    /// How long what stays must last.
+    pub(crate) lease: Duration,
+    /// An entry to refuse if it arrives late.
+    pub(crate) cancel: Option<Cancelled>,
+}
+
+/// How an entry left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// While it was valid; the store is to be told.
+    Well(Leaving),
+    /// Too late; if others are still in, the store is to be told.
+    Lost(Loss, Option<Leaving>),
+}
+
+/// What is due for a hold.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    /// The hold, or an entry of it, was lost just now.
+    pub(crate) lost: Option<Loss>,
+    /// The lock is no longer wanted but the store may keep it for a while: leave.
+    pub(crate) leave: Option<Leaving>,
+    /// These have been in for too long: held time and lease.
+    pub(crate) too_long: Vec<(Duration, Duration)>,
+    /// Renew it for this long.
+    pub(crate) renew: Option<Duration>,
+    /// When to look again.
+    pub(crate) next: Option<Moment>,
+}
+
+impl Hold {
+    pub(crate) fn new(
+        key: Key,
+        claim: Claim,
+        token: Token,
+        owner: Option<Owner>,
+        terms: Terms,
+        sent: Moment,
+        ghost: bool,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let deadline = deadline(sent, terms.lease);
+        let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
+        let state = State {
+            deadline,
+            phase: Phase::Held,
+            entries: vec![Entry::new(FIRST_ENTRY, terms, sent)],
+            next_entry: FIRST_ENTRY + 1,
+            next_renewal,
+            failures: 0,
+            renewing: false,
+            ghost,
+            scheduled: None,
+        };
+        Self { key, claim, number, token, owner, state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where one entry stands at this moment, judged by the clock, not by whether anybody has noticed yet.
+    pub(crate) fn standing(&self, entry: u32, now: Moment) -> Standing {
+        let state = self.lock();
+        match (state.phase, state.entry(entry)) {
+            (Phase::Lost(why), _) => Standing::Lost(why),
+            (_, Some(Entry { lost: Some(why), .. })) => Standing::Lost(*why),
+            (_, Some(entry)) if now >= entry.deadline(state.deadline) => Standing::Lost(Loss::LeaseEnded),
+            (Phase::Jeopardy, Some(_)) => Standing::Jeopardy,
+            (Phase::Held, Some(_)) => Standing::Held,
+            (_, None) | (Phase::Released, _) => Standing::Lost(Loss::LeaseEnded),
+        }
+    }
+
+    /// Until when one entry is valid.
+    pub(crate) fn deadline_of(&self, entry: u32) -> Moment {
+        let state = self.lock();
+        state.entry(entry).map_or(state.deadline, |entry| entry.deadline(state.deadline))
+    }
+
+    /// Since when one entry is in, and under which terms.
+    pub(crate) fn terms_of(&self, entry: u32) -> Option<(Moment, Terms)> {
+        self.lock().entry(entry).map(|entry| (entry.since, entry.terms.clone()))
+    }
+
+    /// The token that is cancelled when the entry is lost.
+    pub(crate) fn lost_token(&self, entry: u32) -> CancellationToken {
+        let mut state = self.lock();
+        let already = matches!(state.phase, Phase::Lost(_));
+        match state.entry_mut(entry) {
+            Some(entry) => {
+                let token = entry.lost_token.get_or_insert_default().clone();
+                if already || entry.lost.is_some() {
+                    token.cancel();
+                }
+                token
+            }
+            None => {
+                let token = CancellationToken::new();
+                token.cancel();
+                token
+            }
+        }
+    }
+
+    /// Whether the claim is surely held at this moment.
+    pub(crate) fn is_live(&self, now: Moment) -> bool {
+        let state = self.lock();
+        matches!(state.phase, Phase::Held | Phase::Jeopardy) && now < state.deadline
+    }
+
+    /// Makes room for one more entry: its number, and how often the claim is then in. None if the hold is over.
+    pub(crate) fn prepare_entry(&self, terms: Terms, now: Moment) -> Option<(u32, u32)> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) || now >= state.deadline {
+            return None;
+        }
+        let number = state.next_entry;
+        state.next_entry += 1;
+        // Until the store has said yes, the entry counts but is not renewed on its own account.
+        state.entries.push(Entry::new(number, terms, now));
+        Some((number, state.count()))
+    }
+
+    /// The store has let the entry in by a request sent at `sent`.
+    pub(crate) fn confirm_entry(&self, number: u32, sent: Moment) {
+        let mut state = self.lock();
+        let Some(entry) = state.entry_mut(number) else { return };
+        entry.start(sent);
+        let (lease, renew_every) = (entry.terms.lease, entry.terms.renew_every);
+        state.extend(sent, lease);
+        if let Some(every) = renew_every {
+            state.next_renewal = state.next_renewal.min(sent.plus(every));
+        }
+    }
+
+    /// The store has made one entry last by a request sent at `sent`, at its holder's wish.
+    pub(crate) fn prolong_entry(&self, number: u32, sent: Moment) {
+        let mut state = self.lock();
+        let Some(entry) = state.entry_mut(number) else { return };
+        let lease = entry.terms.lease;
+        if let Some(ends) = &mut entry.ends {
+            *ends = (*ends).max(deadline(sent, lease));
+        }
+        state.extend(sent, lease);
+        state.recover();
+    }
+
+    /// One entry goes; `ghost` if its own request is unanswered.
+    pub(crate) fn leave(&self, number: u32, now: Moment, ghost: bool) -> Left {
+        let mut state = self.lock();
+        let over = match state.phase {
+            Phase::Lost(why) => Some(why),
+            Phase::Released => Some(Loss::LeaseEnded),
+            Phase::Held | Phase::Jeopardy => (now >= state.deadline).then_some(Loss::LeaseEnded),
+        };
+        let entry = match state.entries.iter().position(|entry| entry.number == number) {
+            Some(at) => state.entries.remove(at),
+            None => return Left::Lost(over.unwrap_or(Loss::LeaseEnded), None),
+        };
+        // An entry that was seen to be lost has been taken out of the count then.
+        if let Some(why) = over.or(entry.lost) {
+            return Left::Lost(why, None);
+        }
+        let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease });
+        let leaving = state.leaving(now, cancel);
+        if !ghost && now >= entry.deadline(state.deadline) {
+            return Left::Lost(Loss::LeaseEnded, Some(leaving));
+        }
+        Left::Well(leaving)
+    }
+
+    /// What to tell the store about those who are still in, whenever that is told.
+    pub(crate) fn left(&self, now: Moment) -> (u32, Duration) {
+        let state = self.lock();
+        (state.count(), state.need(now))
+    }
+
+    /// Looks what is due at this moment; renewals count as due if they fall due by `soon`.
+    pub(crate) fn due(&self, now: Moment, soon: Moment) -> Due {
+        let mut state = self.lock();
+        let mut due = Due::default();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return due;
+        }
+        if now >= state.deadline {
+            due.lost = Some(state.lose(Loss::LeaseEnded));
+            drop(state);
+            self.changed.notify_waiters();
+            return due;
+        }
+        let before = state.count();
+        let hold_deadline = state.deadline;
+        for entry in &mut state.entries {
+            if entry.lost.is_none() && entry.deadline(hold_deadline) <= now {
+                entry.lose(Loss::LeaseEnded);
+                due.lost = Some(Loss::LeaseEnded);
+            }
+            if let Some(at) = entry.warn_at
+                && at <= now
+            {
+                entry.warn_at = None;
+                due.too_long.push((now.since(entry.since), entry.terms.lease));
+            }
+        }
+        if state.count() < before {
+            due.leave = Some(state.leaving(now, None));
+        }
+        if state.phase == Phase::Released {
+            drop(state);
+            self.changed.notify_waiters();
+            return due;
+        }
+        if !state.renewing
+            && state.next_renewal <= soon
+            && let Some((lease, _)) = state.renewal()
+        {
+            due.renew = Some(lease);
+            state.renewing = true;
+        }
+        due.next = Some(state.next_look());
+        let lost = due.lost.is_some();
+        drop(state);
+        if lost {
+            self.changed.notify_waiters();
+        }
+        due
+    }
+
+    /// A renewal sent at `sent` was done. Says when to look again.
+    pub(crate) fn renewed(&self, sent: Moment, lease: Duration) -> Option<Moment> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.extend(sent, lease);
+        state.recover();
+        state.renewing = false;
+        state.next_renewal = state.renewal().map_or(state.deadline, |(_, every)| sent.plus(every));
+        Some(state.next_look())
+    }
+
+    /// A renewal failed: in jeopardy from now on, tried again soon. Says when to look again, and how long is left.
+    pub(crate) fn renewal_failed(&self, now: Moment) -> Option<(Moment, Duration)> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.phase = Phase::Jeopardy;
+        state.renewing = false;
+        state.failures = state.failures.saturating_add(1);
+        let pause = Duration::from_millis(20 << state.failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
+        state.next_renewal = now.plus(pause);
+        Some((state.next_look(), state.deadline.since(now)))
+    }
+
+    /// Renew as soon as possible.
+    pub(crate) fn renew_now(&self, now: Moment) {
+        self.lock().next_renewal = now;
+    }
+
+    /// The hold is over, for every entry. Says whether it was not over already.
+    pub(crate) fn lose(&self, why: Loss) -> bool {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return false;
+        }
+        state.lose(why);
+        drop(state);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// When the watchdog must first look.
+    pub(crate) fn next_look(&self) -> Moment {
+        self.lock().next_look()
+    }
+
+    /// Moves the agenda's note of when it has this hold down; only the agenda calls this, under its own lock.
+    pub(crate) fn reschedule(&self, at: Option<Moment>) -> Option<Moment> {
+        std::mem::replace(&mut self.lock().scheduled, at)
+    }
+}
+
+impl Entry {
+    fn new(number: u32, terms: Terms, since: Moment) -> Self {
+        let mut entry = Self { number, terms, since, ends: None, warn_at: None, lost: None, lost_token: None };
+        entry.start(since);
+        entry
+    }
+
+    fn start(&mut self, sent: Moment) {
+        self.since = sent;
+        self.ends = self.terms.renew_every.is_none().then(|| deadline(sent, self.terms.lease));
+        self.warn_at = self.terms.warn_after.map(|after| sent.plus(after));
+    }
+
+    fn deadline(&self, hold: Moment) -> Moment {
+        self.ends.map_or(hold, |ends| ends.min(hold))
+    }
+}
+
+impl State {
+    fn entry(&self, number: u32) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.number == number)
+    }
+
+    fn entry_mut(&mut self, number: u32) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.number == number)
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.lost.is_none())
+    }
+
+    fn count(&self) -> u32 {
+        u32::try_from(self.live().count()).unwrap_or(u32::MAX)
+    }
+
+    /// For how long, and how often, those who are in want to be renewed.
+    fn renewal(&self) -> Option<(Duration, Duration)> {
+        let wanting = || self.live().filter_map(|entry| Some((entry.terms.lease, entry.terms.renew_every?)));
+        Some((wanting().map(|(lease, _)| lease).max()?, wanting().map(|(_, every)| every).min()?))
+    }
+
+    /// The longest that any entry still needs: a renewed one its whole lease, another what is left of it.
+    fn need(&self, now: Moment) -> Duration {
+        self.live()
+            .map(|entry| entry.ends.map_or(entry.terms.lease, |ends| ends.since(now)))
+            .max()
+            .unwrap_or_default()
+            .max(Duration::from_millis(1))
+    }
+
+    fn extend(&mut self, sent: Moment, lease: Duration) {
+        self.deadline = self.deadline.max(deadline(sent, lease));
+    }
+
+    fn recover(&mut self) {
+        self.failures = 0;
+        if self.phase == Phase::Jeopardy {
+            self.phase = Phase::Held;
+        }
+    }
+
+    fn lose(&mut self, why: Loss) -> Loss {
+        self.phase = Phase::Lost(why);
+        for entry in &mut self.entries {
+            entry.lose(why);
+        }
+        why
+    }
+
+    /// What to tell the store after an entry went; closes the hold if it was the last.
+    fn leaving(&mut self, now: Moment, cancel: Option<Cancelled>) -> Leaving {
+        let left = self.count();
+        if left == 0 {
+            self.phase = Phase::Released;
+        }
+        // An acquire that may still be under way would take the freed lock for nobody.
+        let ghost = (left == 0 && self.ghost).then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
+        Leaving { left, lease: self.need(now), cancel: cancel.or(ghost) }
+    }
+
+    fn next_look(&self) -> Moment {
+        let renewal = self.renewal().filter(|_| !self.renewing).map(|_| self.next_renewal);
+        self.live()
+            .flat_map(|entry| [entry.ends, entry.warn_at])
+            .flatten()
+            .chain(renewal)
+            .fold(self.deadline, Moment::min)
+    }
+}

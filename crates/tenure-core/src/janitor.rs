@@ -1,0 +1,107 @@
+//! The janitor: finishes the releases that a drop or a cancelled future left behind.
+
+use crate::hold::{Hold, Leaving};
+use crate::shared::Shared;
+use crate::{Moment, StoreErrorKind};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_kernel::{Cancelled, Claim, Key, Operation, Outcome};
+use tokio::sync::mpsc;
+
+/// How long one attempt is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Something to finish.
+#[derive(Debug)]
+pub(crate) enum Chore {
+    /// An entry of a hold left.
+    Leave { hold: Arc<Hold>, leaving: Leaving },
+    /// An acquire was given up before its answer was known.
+    Cancel { key: Key, claim: Claim, lease: Duration },
+}
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hold").field("key", &self.key).field("claim", &self.claim).finish_non_exhaustive()
+    }
+}
+
+impl Chore {
+    fn key(&self) -> &Key {
+        match self {
+            Self::Leave { hold, .. } => &hold.key,
+            Self::Cancel { key, .. } => key,
+        }
+    }
+
+    /// What to send, worked out anew for every attempt: others may have come or gone since.
+    fn operation(&self, now: Moment) -> Operation {
+        match self {
+            Self::Leave { hold, leaving } => {
+                let (left, lease) = if leaving.left == 0 { (0, leaving.lease) } else { hold.left(now) };
+                Operation::Release { claim: hold.claim.clone(), left, lease, cancel: leaving.cancel }
+            }
+            Self::Cancel { claim, lease, .. } => Operation::Release {
+                claim: claim.clone(),
+                left: 0,
+                lease: *lease,
+                cancel: Some(Cancelled { entry: tenure_kernel::FIRST_ENTRY, remember: *lease }),
+            },
+        }
+    }
+
+    /// For how long it is worth trying: a hold ends with its lease, but an acquire that is still under way takes the
+    /// lock whenever it arrives.
+    fn worth(&self) -> Duration {
+        match self {
+            Self::Leave { leaving, .. } => leaving.lease + Duration::from_secs(60),
+            Self::Cancel { lease, .. } => *lease * 4 + Duration::from_secs(60),
+        }
+    }
+}
+
+/// Finishes chores until there are none and none can come.
+pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceiver<Chore>) {
+    let mut at_work = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            chore = chores.recv() => match chore {
+                Some(chore) => at_work.push(finish(&shared, chore)),
+                None => break,
+            },
+            Some(()) = at_work.next() => {}
+        }
+    }
+    while at_work.next().await.is_some() {}
+}
+
+async fn finish(shared: &Arc<Shared>, chore: Chore) {
+    let give_up = shared.clock.now().plus(chore.worth());
+    let mut failures = 0u32;
+    loop {
+        let now = shared.clock.now();
+        let operation = chore.operation(now);
+        match shared.backend.apply(chore.key(), &operation, PATIENCE).await {
+            Ok(outcome) => {
+                if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&chore, &outcome) {
+                    tracing::debug!(key = %hold.key, claim = %hold.claim, "already gone when it was to be released");
+                }
+                break;
+            }
+            Err(error) if now >= give_up || !error.is_transient() => {
+                tracing::warn!(key = %chore.key(), %error, "gave up releasing; the lease will end it");
+                break;
+            }
+            Err(error) => {
+                failures += 1;
+                if failures == 1 || error.kind != StoreErrorKind::Unanswered {
+                    tracing::debug!(key = %chore.key(), %error, failures, "release failed, trying again");
+                }
+                let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
+                shared.clock.sleep_until(now.plus(pause)).await;
+            }
+        }
+    }
+    shared.chore_done();
+}

@@ -1,0 +1,209 @@
+//! The re-entrant lock's handle.
+
+use crate::acquire::{Busy, Patience, acquire};
+use crate::event::What;
+use crate::guard::Guard;
+use crate::inner::Inner;
+use crate::{Card, Error, Moment, Options};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_kernel::{Holder, Key, Operation, Outcome};
+
+/// After a wait has timed out, how long to ask who the holder is; the wait's bound must not be outstayed by much.
+const ASK_WHO: Duration = Duration::from_millis(100);
+
+/// A lock that one holder at a time can have, on one key. Cheap to clone; holds nothing by itself.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+/// use tenure_core::{Client, Memory};
+///
+/// let client = Client::new(Memory::new())?;
+/// let lock = client.lock("order:pay")?;
+/// let guard = lock.lock().await?;
+/// assert!(lock.try_lock().await?.is_none());
+/// guard.release().await?;
+/// assert!(lock.try_lock().await?.is_some());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Lock {
+    client: Arc<Inner>,
+    key: Key,
+}
+
+/// A held lock as anybody can see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// The lock.
+    pub key: Key,
+    /// Who holds it, how often, with which token and for how much longer.
+    pub holder: Holder,
+    /// Where the holder lives, if it left its card.
+    pub card: Option<Card>,
+}
+
+impl Lock {
+    pub(crate) fn new(client: &Arc<Inner>, key: Key) -> Self {
+        Self { client: Arc::clone(client), key }
+    }
+
+    /// The key, with the client's prefix.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Waits for the lock with the client's default options.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock_with`](Lock::lock_with).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives up the place among this client's waiters and leaves nothing behind in the store.
+    pub async fn lock(&self) -> Result<Guard, Error> {
+        self.lock_with(self.client.options.clone()).await
+    }
+
+    /// Waits for the lock for so long at the most, everything included.
+    ///
+    /// # Errors
+    ///
+    /// [`Timeout`](crate::ErrorKind::Timeout), naming the holder, if the lock was not free in time; otherwise as
+    /// [`lock_with`](Lock::lock_with).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Lock::lock).
+    pub async fn lock_timeout(&self, wait: Duration) -> Result<Guard, Error> {
+        self.lock_with(self.client.options.clone().wait(wait)).await
+    }
+
+    /// Waits for the lock.
+    ///
+    /// While the store is down, a bounded wait goes on trying until its bound, and one without a bound goes on for
+    /// ever if the store has answered before; if it never did, the call fails when the client's `connect_within` has
+    /// passed.
+    ///
+    /// # Errors
+    ///
+    /// * [`Timeout`](crate::ErrorKind::Timeout) when the wait or the retries are used up; it names the holder.
+    /// * [`Unavailable`](crate::ErrorKind::Unavailable) if the store did not answer, or the client was closed.
+    /// * [`Invalid`](crate::ErrorKind::Invalid) for options that make no sense; nothing was sent.
+    /// * [`Conflict`](crate::ErrorKind::Conflict) if the key is in use for something that is not this kind of lock.
+    /// * [`Denied`](crate::ErrorKind::Denied) if the store does not let us.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Lock::lock).
+    pub async fn lock_with(&self, options: Options) -> Result<Guard, Error> {
+        let patience = |now: Moment| options.wait.map_or(Patience::Endless, |wait| Patience::Until(now.plus(wait)));
+        match acquire(&self.client, &self.key, &options, patience).await? {
+            Ok(guard) => Ok(guard),
+            Err(Busy { holder, waited }) => {
+                let card = match &holder {
+                    Some(holder) => self.card_of(holder, ASK_WHO).await,
+                    None => None,
+                };
+                Err(Error::timeout(&self.key, waited, holder, card))
+            }
+        }
+    }
+
+    /// One attempt: the guard, or none if somebody else holds the lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock_with`](Lock::lock_with), but never a time-out: being contended is an answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Lock::lock).
+    pub async fn try_lock(&self) -> Result<Option<Guard>, Error> {
+        self.try_lock_with(self.client.options.clone()).await
+    }
+
+    /// One attempt with other options.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_lock`](Lock::try_lock).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Lock::lock).
+    pub async fn try_lock_with(&self, options: Options) -> Result<Option<Guard>, Error> {
+        Ok(acquire(&self.client, &self.key, &options, |_| Patience::Once).await?.ok())
+    }
+
+    /// Whether anybody holds the lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`inspect`](Lock::inspect).
+    pub async fn is_locked(&self) -> Result<bool, Error> {
+        Ok(self.look().await?.is_some())
+    }
+
+    /// Who holds the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`](crate::ErrorKind::Unavailable), [`Denied`](crate::ErrorKind::Denied) or
+    /// [`Conflict`](crate::ErrorKind::Conflict), as [`lock_with`](Lock::lock_with).
+    pub async fn inspect(&self) -> Result<Option<Held>, Error> {
+        let Some(holder) = self.look().await? else { return Ok(None) };
+        let card = self.card_of(&holder, self.client.answer_within).await;
+        Ok(Some(Held { key: self.key.clone(), holder, card }))
+    }
+
+    async fn look(&self) -> Result<Option<Holder>, Error> {
+        match self.apply(&Operation::Inspect).await? {
+            Outcome::Seen(holder) => Ok(holder),
+            other => Err(self.nonsense(&other)),
+        }
+    }
+
+    /// Frees the lock over its holder's head, and says who that was. The holder is told at once where the store can
+    /// push it, otherwise at its next renewal; until then it may go on working. Its token is older than the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`inspect`](Lock::inspect).
+    pub async fn force_release(&self) -> Result<Option<Holder>, Error> {
+        match self.apply(&Operation::ForceRelease).await? {
+            Outcome::Forced(holder) => {
+                if let Some(holder) = &holder {
+                    tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
+                    self.client.shared.say_of(&self.key, &holder.claim, || What::Forced { holder: holder.clone() });
+                }
+                Ok(holder)
+            }
+            other => Err(self.nonsense(&other)),
+        }
+    }
+
+    async fn apply(&self, operation: &Operation) -> Result<Outcome, Error> {
+        self.client.shared.begin()?;
+        let answer = self.client.shared.backend.apply(&self.key, operation, self.client.answer_within).await;
+        answer.map_err(|error| Error::from_store(Some(&self.key), error))
+    }
+
+    /// The holder's card, if it can be had in time: good to know, never worth failing for.
+    async fn card_of(&self, holder: &Holder, within: Duration) -> Option<Card> {
+        self.client.shared.backend.look_up(holder.claim.client(), within).await.ok().flatten()
+    }
+
+    fn nonsense(&self, outcome: &Outcome) -> Error {
+        Error::new(crate::ErrorKind::Unexpected, format!("the store gave an answer that makes no sense: {outcome:?}"))
+            .about(&self.key)
+    }
+}
+
+impl std::fmt::Debug for Lock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lock").field("key", &self.key).finish_non_exhaustive()
+    }
+}

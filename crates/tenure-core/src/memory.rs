@@ -1,0 +1,178 @@
+//! The memory backend: the kernel under a mutex, for tests, examples and single processes.
+
+use crate::wakeups::{Interest, Pusher};
+use crate::{Backend, Card, Clock, Guarantee, Label, ManualClock, Moment, Port, Renewal, StoreError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tenure_kernel::reentrant::{Record, Stepped, step};
+use tenure_kernel::{Holder, Key, Operation, Outcome, Pattern, Time, Token};
+
+/// A store in this process's memory. Clones are the same store.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+/// use tenure_core::{Client, Memory};
+///
+/// let store = Memory::new();
+/// let (one, other) = (Client::new(store.clone())?, Client::new(store)?);
+/// let _guard = one.lock("a")?.lock().await?;
+/// assert!(other.lock("a")?.try_lock().await?.is_none());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Memory(Arc<Store>);
+
+struct Store {
+    clock: Clock,
+    /// What the store's epoch is on the clock, so that tokens look like those of other stores.
+    zero: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    records: HashMap<Key, Record>,
+    watermark: Token,
+    cards: HashMap<String, (Card, Moment)>,
+    listeners: Vec<Pusher>,
+}
+
+impl Memory {
+    const LABEL: Label = Label {
+        name: "memory",
+        guarantees: &[Guarantee::Fencing, Guarantee::PushedWakeups],
+        caveat: "one process only; forgets everything when it ends",
+    };
+
+    /// An empty store on the machine's clock.
+    pub fn new() -> Self {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let clock = Clock::system();
+        let zero = wall.saturating_sub(clock.now().since_zero());
+        Self(Arc::new(Store { clock, zero, state: Mutex::default() }))
+    }
+
+    /// An empty store on a clock that is moved by hand. Clients of it live by the same clock.
+    pub fn with_clock(clock: ManualClock) -> Self {
+        Self(Arc::new(Store { clock: clock.into(), zero: Duration::ZERO, state: Mutex::default() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Time {
+        Time::from_micros(0).plus(self.0.zero + self.0.clock.now().since_zero())
+    }
+
+    fn step(&self, state: &mut State, key: &Key, operation: &Operation) -> Outcome {
+        let record = state.records.remove(key).unwrap_or_default();
+        let Stepped { record, watermark, outcome } = step(record, operation, self.now(), state.watermark);
+        state.watermark = watermark;
+        if !record.is_empty() {
+            state.records.insert(key.clone(), record);
+        }
+        outcome
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Backend for Memory {
+    fn label(&self) -> Label {
+        Self::LABEL
+    }
+
+    fn clock(&self) -> Clock {
+        self.0.clock.clone()
+    }
+
+    async fn reach(&self, _within: Duration) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn apply(&self, key: &Key, operation: &Operation, _within: Duration) -> Result<Outcome, StoreError> {
+        let (outcome, listeners) = {
+            let mut state = self.lock();
+            let outcome = self.step(&mut state, key, operation);
+            let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_)));
+            (outcome, if freed { state.listeners.clone() } else { Vec::new() })
+        };
+        for listener in &listeners {
+            listener.wake(key);
+            if let Outcome::Forced(Some(holder)) = &outcome {
+                listener.forced(&holder.claim);
+            }
+        }
+        Ok(outcome)
+    }
+
+    async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<bool>, StoreError> {
+        let mut state = self.lock();
+        let renew = |Renewal { key, claim, lease }: &Renewal| {
+            let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
+            self.step(&mut state, key, &operation) == Outcome::Renewed
+        };
+        Ok(renewals.iter().map(renew).collect())
+    }
+
+    async fn list(&self, pattern: &Pattern, _within: Duration) -> Result<Vec<(Key, Holder)>, StoreError> {
+        let mut state = self.lock();
+        let keys: Vec<Key> = state.records.keys().filter(|key| pattern.matches(key.as_str())).cloned().collect();
+        Ok(keys
+            .into_iter()
+            .filter_map(|key| match self.step(&mut state, &key, &Operation::Inspect) {
+                Outcome::Seen(Some(holder)) => Some((key, holder)),
+                _ => None,
+            })
+            .collect())
+    }
+
+    async fn announce(&self, client: &str, card: &Card, keep: Duration, _within: Duration) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        if keep.is_zero() {
+            state.cards.remove(client);
+        } else {
+            state.cards.insert(client.to_owned(), (card.clone(), self.0.clock.now().plus(keep)));
+        }
+        Ok(())
+    }
+
+    async fn look_up(&self, client: &str, _within: Duration) -> Result<Option<Card>, StoreError> {
+        let now = self.0.clock.now();
+        Ok(self.lock().cards.get(client).filter(|(_, until)| *until > now).map(|(card, _)| card.clone()))
+    }
+
+    async fn listen(&self, mut port: Port) {
+        let listening = Listening { store: self, pusher: port.pusher() };
+        self.lock().listeners.push(listening.pusher.clone());
+        loop {
+            if let Interest::Watch(key) = port.next().await {
+                listening.pusher.live(&key);
+            }
+        }
+    }
+}
+
+/// A client that listens, until it is gone.
+struct Listening<'a> {
+    store: &'a Memory,
+    pusher: Pusher,
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        self.store.lock().listeners.retain(|pusher| !pusher.is(&self.pusher));
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Memory")
+    }
+}

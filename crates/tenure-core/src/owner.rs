@@ -1,0 +1,105 @@
+//! Who holds, where re-entry is wanted.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Somebody who may go in more than once: a task, a request, a job.
+///
+/// Re-entry is chosen, never guessed: tasks that merely share a [`Lock`](crate::Lock) exclude each other. Whoever asks
+/// for a lock under an owner that already holds it (in this process) goes in at once, past all waiters, and the store
+/// counts it.
+///
+/// An owner can be given by hand ([`Options::owner`](crate::Options::owner)), or it can follow a task as a
+/// [scope](Owner::scope) and be picked up by [`Options::reentrant`](crate::Options::reentrant).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+/// use tenure_core::{Client, Error, Lock, Memory, Options, Owner};
+///
+/// async fn method_a(lock: &Lock) -> Result<(), Error> {
+///     let guard = lock.lock_with(Options::new().reentrant()).await?;
+///     method_b(lock).await?;                       // goes in again instead of waiting for itself
+///     guard.release().await?;
+///     Ok(())
+/// }
+///
+/// async fn method_b(lock: &Lock) -> Result<(), Error> {
+///     let guard = lock.lock_with(Options::new().reentrant()).await?;
+///     guard.release().await?;
+///     Ok(())
+/// }
+///
+/// let lock = Client::new(Memory::new())?.lock("inventory")?;
+/// Owner::new().scope(method_a(&lock)).await?;
+/// assert!(!lock.is_locked().await?);
+/// # Ok(()) }
+/// ```
+///
+/// **The branches of a `join!` inside one scope are one owner**, so `reentrant` lets them in side by side: they are
+/// the same task. Give each its own scope, or leave `reentrant` off, where they must exclude each other. A task made
+/// by `spawn` never inherits a scope.
+#[derive(Clone)]
+pub struct Owner(Arc<Inner>);
+
+struct Inner {
+    number: u64,
+    label: String,
+}
+
+tokio::task_local! {
+    static CURRENT: Owner;
+}
+
+impl Owner {
+    /// A new owner, equal to no other.
+    pub fn new() -> Self {
+        Self::labelled("")
+    }
+
+    /// A new owner with a name for people.
+    pub fn labelled(label: impl Into<String>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(Arc::new(Inner { number: NEXT.fetch_add(1, Ordering::Relaxed), label: label.into() }))
+    }
+
+    /// What it is called.
+    pub fn label(&self) -> &str {
+        &self.0.label
+    }
+
+    /// Runs a future under this owner.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+        CURRENT.scope(self.clone(), future)
+    }
+
+    /// The owner whose scope this task is in.
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Clone::clone).ok()
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
+    }
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.number == other.0.number
+    }
+}
+
+impl Eq for Owner {}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owner").field("number", &self.0.number).field("label", &self.0.label).finish()
+    }
+}

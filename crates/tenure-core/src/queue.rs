@@ -1,0 +1,103 @@
+//! The local queue: of all tasks of one client that want one key, one at a time speaks to the store.
+
+use crate::wakeups::Watch;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use tenure_kernel::Key;
+use tokio::sync::oneshot;
+
+/// First come, first served, per key.
+#[derive(Default)]
+pub(crate) struct Queue(Mutex<HashMap<Key, VecDeque<oneshot::Sender<Turn>>>>);
+
+/// The right to speak to the store about a key. Dropping it calls the next in line.
+pub(crate) struct Turn {
+    line: Option<(Arc<Queue>, Key)>,
+    /// The ear on the key is handed on with the turn, so that a queue subscribes once, not once per waiter.
+    pub(crate) watch: Option<Watch>,
+}
+
+impl Queue {
+    /// A turn at once if nobody is before us, otherwise the place in line where it will be called.
+    pub(crate) fn enter(self: &Arc<Self>, key: &Key) -> Result<Turn, oneshot::Receiver<Turn>> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match lines.get_mut(key) {
+            Some(line) => {
+                let (call, called) = oneshot::channel();
+                line.push_back(call);
+                Err(called)
+            }
+            None => {
+                lines.insert(key.clone(), VecDeque::new());
+                Ok(Turn { line: Some((Arc::clone(self), key.clone())), watch: None })
+            }
+        }
+    }
+
+    /// The next in line, or nobody and the line is closed.
+    fn next(&self, key: &Key) -> Option<oneshot::Sender<Turn>> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = lines.get_mut(key)?.pop_front();
+        if next.is_none() {
+            lines.remove(key);
+        }
+        next
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some((queue, key)) = self.line.take() else { return };
+        let mut watch = self.watch.take();
+        while let Some(call) = queue.next(&key) {
+            let turn = Turn { line: Some((Arc::clone(&queue), key.clone())), watch: watch.take() };
+            // A waiter that was cancelled meanwhile gives the turn back, and the one behind it is called. One that is
+            // cancelled after it was called drops the turn, which comes back here.
+            match call.send(turn) {
+                Ok(()) => return,
+                Err(mut refused) => {
+                    refused.line = None;
+                    watch = refused.watch.take();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key::new("k").unwrap()
+    }
+
+    #[tokio::test]
+    async fn turns_come_in_order_and_skip_those_who_left() {
+        let queue = Arc::new(Queue::default());
+        let first = queue.enter(&key()).ok().unwrap();
+        let left = queue.enter(&key()).err().unwrap();
+        let second = queue.enter(&key()).err().unwrap();
+        let third = queue.enter(&key()).err().unwrap();
+        drop(left);
+        drop(first);
+        let second = second.await.unwrap();
+        let mut third = third;
+        assert!(third.try_recv().is_err(), "the third was called beside the second");
+        drop(second);
+        drop(third.await.unwrap());
+        assert!(queue.enter(&key()).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_was_called_but_not_taken_is_passed_on() {
+        let queue = Arc::new(Queue::default());
+        let first = queue.enter(&key()).ok().unwrap();
+        let second = queue.enter(&key()).err().unwrap();
+        let third = queue.enter(&key()).err().unwrap();
+        drop(first);
+        drop(second);
+        drop(third.await.unwrap());
+        assert!(queue.0.lock().unwrap().is_empty());
+    }
+}

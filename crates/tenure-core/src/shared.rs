@@ -1,0 +1,151 @@
+//! What a client, its guards and its thread have in common.
+
+use crate::agenda::Agenda;
+use crate::backend::DynBackend;
+use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
+use crate::hold::{Hold, Leaving};
+use crate::janitor::Chore;
+use crate::{Card, Clock, Error, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+use tenure_kernel::{Claim, Key};
+use tokio::sync::{Notify, mpsc};
+
+/// What a client, its guards and its thread have in common.
+pub(crate) struct Shared {
+    pub(crate) backend: Arc<dyn DynBackend>,
+    pub(crate) clock: Clock,
+    pub(crate) id: String,
+    pub(crate) card: Card,
+    pub(crate) agenda: Agenda,
+    pub(crate) events: Announcer,
+    /// Rung at first use: until then the client's thread leaves the store alone.
+    pub(crate) first_use: Notify,
+    used: AtomicBool,
+    next_claim: AtomicU64,
+    chores: mpsc::UnboundedSender<Chore>,
+    chores_open: AtomicUsize,
+    /// Rung whenever a chore is done.
+    pub(crate) tidied: Notify,
+    closed: AtomicBool,
+    dead: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        backend: Arc<dyn DynBackend>,
+        id: String,
+        card: Card,
+        chores: mpsc::UnboundedSender<Chore>,
+    ) -> Self {
+        Self {
+            clock: backend.clock(),
+            backend,
+            id,
+            card,
+            agenda: Agenda::default(),
+            events: Announcer::new(),
+            first_use: Notify::new(),
+            used: AtomicBool::new(false),
+            next_claim: AtomicU64::new(1),
+            chores,
+            chores_open: AtomicUsize::new(0),
+            tidied: Notify::new(),
+            closed: AtomicBool::new(false),
+            dead: AtomicBool::new(false),
+        }
+    }
+
+    /// A claim that was never made before.
+    pub(crate) fn fresh_claim(&self) -> Claim {
+        Claim::new(&self.id, self.next_claim.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// To be called before anything is asked of the store.
+    pub(crate) fn begin(&self) -> Result<(), Error> {
+        if self.dead.load(Ordering::Acquire) {
+            return Err(Error::new(
+                ErrorKind::Unexpected,
+                "this client's watchdog thread died, see the log: connect a new client",
+            ));
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::closed());
+        }
+        if !self.used.load(Ordering::Relaxed) && !self.used.swap(true, Ordering::Relaxed) {
+            self.first_use.notify_one();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn was_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn die(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    /// Hands something to the janitor. Never blocks.
+    pub(crate) fn later(&self, chore: Chore) {
+        self.chores_open.fetch_add(1, Ordering::AcqRel);
+        if self.chores.send(chore).is_err() {
+            // The client's thread is gone: the lease will end what is left.
+            self.chore_done();
+        }
+    }
+
+    pub(crate) fn leave_later(&self, hold: &Arc<Hold>, leaving: Leaving) {
+        if leaving.left == 0 {
+            self.agenda.remove(hold);
+        }
+        self.later(Chore::Leave { hold: Arc::clone(hold), leaving });
+    }
+
+    pub(crate) fn chore_done(&self) {
+        self.chores_open.fetch_sub(1, Ordering::AcqRel);
+        self.tidied.notify_waiters();
+    }
+
+    pub(crate) fn chores_open(&self) -> usize {
+        self.chores_open.load(Ordering::Acquire)
+    }
+
+    /// Tells subscribers what happened to a hold.
+    pub(crate) fn say(&self, hold: &Hold, what: impl FnOnce() -> What) {
+        self.say_of(&hold.key, &hold.claim, what);
+    }
+
+    /// Tells subscribers what happened to a claim.
+    pub(crate) fn say_of(&self, key: &Key, claim: &Claim, what: impl FnOnce() -> What) {
+        self.events.say(|| Event { key: key.clone(), claim: claim.clone(), what: what() });
+    }
+
+    pub(crate) fn say_lost(&self, hold: &Hold, why: Loss) {
+        tracing::warn!(key = %hold.key, claim = %hold.claim, token = hold.token, %why, "lock lost");
+        self.say(hold, || What::Lost { why });
+    }
+
+    /// Raises the safety alarm.
+    pub(crate) fn alarm(&self, hold: &Hold, held: Duration, lease: Duration, reason: AlarmReason) {
+        let label = hold.owner.as_ref().map_or("", crate::Owner::label);
+        let space = if label.is_empty() { "" } else { " " };
+        let owner: Arc<str> = format!("{label}{space}{} ({})", hold.claim, self.card).into();
+        match reason {
+            AlarmReason::OutlivedLease => tracing::error!(
+                key = %hold.key, %owner, ?held, ?lease,
+                "safety alarm: the section outlived its lease, another holder may have been in meanwhile"
+            ),
+            AlarmReason::HeldTooLong => tracing::error!(
+                key = %hold.key, %owner, ?held, ?lease,
+                "safety alarm: the lock is held longer than expected"
+            ),
+        }
+        self.say(hold, || What::Alarm(Alarm { owner, held, lease, reason }));
+    }
+}

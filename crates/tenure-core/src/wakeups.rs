@@ -1,0 +1,292 @@
+//! The wake-up hub: which keys this client waits for, and who is to be woken when the store says something.
+
+use crate::Clock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tenure_kernel::{Claim, Key};
+use tokio::sync::{Notify, mpsc};
+
+/// How long a key is still listened to after the last waiter left, so that a lock that is handed to and fro is not
+/// subscribed to anew each time.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What a waiter wants of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interest {
+    /// Listen for releases of this key.
+    Watch(Key),
+    /// No longer.
+    Unwatch(Key),
+}
+
+/// A backend's end of the hub.
+#[derive(Debug)]
+pub struct Port {
+    hub: Arc<Hub>,
+    interests: mpsc::UnboundedReceiver<Interest>,
+}
+
+/// What a backend says to its client; a cheap handle.
+#[derive(Debug, Clone)]
+pub struct Pusher(Arc<Hub>);
+
+impl Port {
+    /// What waiters want next; pending while they want nothing new.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when the future is dropped.
+    pub async fn next(&mut self) -> Interest {
+        loop {
+            let next_idle = self.hub.let_go_of_idle();
+            tokio::select! {
+                interest = self.interests.recv() => match interest {
+                    Some(interest) => return interest,
+                    None => std::future::pending().await,
+                },
+                () = async {
+                    match next_idle {
+                        Some(left) => tokio::time::sleep(left).await,
+                        None => self.hub.idle.notified().await,
+                    }
+                } => {}
+            }
+        }
+    }
+
+    /// What waiters want next, if they want anything now.
+    pub fn try_next(&mut self) -> Option<Interest> {
+        self.interests.try_recv().ok()
+    }
+
+    /// Every key that is waited for now, for a backend that has to start over.
+    pub fn watched(&self) -> Vec<Key> {
+        self.hub.lock().keys().cloned().collect()
+    }
+
+    /// The id of the client, under which notices to it alone are addressed.
+    pub fn client(&self) -> &str {
+        &self.hub.client
+    }
+
+    /// The handle to speak by.
+    pub fn pusher(&self) -> Pusher {
+        Pusher(Arc::clone(&self.hub))
+    }
+}
+
+impl Pusher {
+    /// Whether both speak to the same client.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// From now on, no release of this key is missed.
+    pub fn live(&self, key: &Key) {
+        self.0.each(Some(key), |signal| signal.set(|state| state.live = true));
+    }
+
+    /// The key may be free.
+    pub fn wake(&self, key: &Key) {
+        self.0.each(Some(key), |signal| signal.set(|state| state.epoch += 1));
+    }
+
+    /// Releases may have been missed, and will be until [`live`](Pusher::live) says otherwise: everyone look again.
+    pub fn interrupted(&self) {
+        self.0.each(None, |signal| {
+            signal.set(|state| {
+                state.epoch += 1;
+                state.live = false;
+            });
+        });
+    }
+
+    /// Somebody released this claim by force.
+    pub fn forced(&self, claim: &Claim) {
+        (self.0.on_notice)(Notice::Forced(claim.clone()));
+    }
+
+    /// The store may have forgotten its grants: ask it about every hold now.
+    pub fn may_have_forgotten(&self) {
+        (self.0.on_notice)(Notice::MayHaveForgotten);
+    }
+}
+
+/// What a backend has to say to the watchdog.
+#[derive(Debug, Clone)]
+pub(crate) enum Notice {
+    Forced(Claim),
+    MayHaveForgotten,
+}
+
+type OnNotice = Box<dyn Fn(Notice) + Send + Sync>;
+
+/// The hub itself.
+pub(crate) struct Hub {
+    client: String,
+    clock: Clock,
+    signals: Mutex<HashMap<Key, Watched>>,
+    interests: mpsc::UnboundedSender<Interest>,
+    idle: Notify,
+    on_notice: OnNotice,
+}
+
+struct Watched {
+    signal: Arc<Signal>,
+    watchers: usize,
+    idle_since: Option<crate::Moment>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(
+        client: &str,
+        clock: Clock,
+        on_notice: impl Fn(Notice) + Send + Sync + 'static,
+    ) -> (Arc<Self>, Port) {
+        let (interests, wanted) = mpsc::unbounded_channel();
+        let hub = Arc::new(Self {
+            client: client.to_owned(),
+            clock,
+            signals: Mutex::default(),
+            interests,
+            idle: Notify::new(),
+            on_notice: Box::new(on_notice),
+        });
+        let port = Port { hub: Arc::clone(&hub), interests: wanted };
+        (hub, port)
+    }
+
+    /// Starts listening for a key, or joins those who do.
+    pub(crate) fn watch(self: &Arc<Self>, key: &Key) -> Watch {
+        let mut signals = self.lock();
+        let watched = signals.entry(key.clone()).or_insert_with(|| {
+            // The receiver is gone only when the client's thread is; then the safety poll is all there is.
+            let _ = self.interests.send(Interest::Watch(key.clone()));
+            Watched { signal: Arc::new(Signal::default()), watchers: 0, idle_since: None }
+        });
+        watched.watchers += 1;
+        watched.idle_since = None;
+        Watch { hub: Arc::clone(self), key: key.clone(), signal: Arc::clone(&watched.signal) }
+    }
+
+    fn unwatch(&self, key: &Key) {
+        let mut signals = self.lock();
+        if let Some(watched) = signals.get_mut(key) {
+            watched.watchers -= 1;
+            if watched.watchers == 0 {
+                watched.idle_since = Some(self.clock.now());
+                self.idle.notify_one();
+            }
+        }
+    }
+
+    /// Lets go of keys nobody has waited for in a while; says when to look again.
+    fn let_go_of_idle(&self) -> Option<Duration> {
+        let mut signals = self.lock();
+        let now = self.clock.now();
+        let mut next = None;
+        signals.retain(|key, watched| {
+            let Some(since) = watched.idle_since else { return true };
+            let left = LINGER.saturating_sub(now.since(since));
+            if left.is_zero() {
+                let _ = self.interests.send(Interest::Unwatch(key.clone()));
+                return false;
+            }
+            next = Some(next.map_or(left, |next: Duration| next.min(left)));
+            true
+        });
+        next
+    }
+
+    fn each(&self, key: Option<&Key>, tell: impl Fn(&Signal)) {
+        let signals = self.lock();
+        match key {
+            Some(key) => signals.get(key).into_iter().for_each(|watched| tell(&watched.signal)),
+            None => signals.values().for_each(|watched| tell(&watched.signal)),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Watched>> {
+        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Default)]
+struct Signal {
+    state: Mutex<SignalState>,
+    changed: Notify,
+}
+
+#[derive(Default, Clone, Copy)]
+struct SignalState {
+    /// Rises with every sign that the key may be free.
+    epoch: u64,
+    /// Whether a release now would be heard.
+    live: bool,
+}
+
+impl Signal {
+    fn get(&self) -> SignalState {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, change: impl FnOnce(&mut SignalState)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_waiters();
+    }
+
+    async fn until(&self, wanted: impl Fn(SignalState) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registered before the look, so that a change between look and sleep is not missed.
+            changed.as_mut().enable();
+            if wanted(self.get()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+/// One waiter's ear on one key.
+pub(crate) struct Watch {
+    hub: Arc<Hub>,
+    key: Key,
+    signal: Arc<Signal>,
+}
+
+impl Watch {
+    /// To be read before the lock is asked; [`changed`](Watch::changed) then misses nothing that comes after.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.signal.get().epoch
+    }
+
+    /// Whether a release now would be heard.
+    pub(crate) fn is_live(&self) -> bool {
+        self.signal.get().live
+    }
+
+    /// Until a release would be heard.
+    pub(crate) async fn live(&self) {
+        self.signal.until(|state| state.live).await;
+    }
+
+    /// Until something was heard since `epoch`.
+    pub(crate) async fn changed(&self, epoch: u64) {
+        self.signal.until(|state| state.epoch != epoch).await;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.hub.unwatch(&self.key);
+    }
+}

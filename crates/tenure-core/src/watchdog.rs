@@ -1,0 +1,165 @@
+//! The watchdog: renews every hold of a client in deadline order, many per call, and says so when one is lost.
+//!
+//! One failed attempt is jeopardy, not loss; it is tried again until the hold's own deadline, which is judged by the
+//! client's clock alone. While a renewal hangs, deadlines are watched all the same.
+
+use crate::event::{Loss, What};
+use crate::hold::Hold;
+use crate::shared::Shared;
+use crate::wakeups::Notice;
+use crate::{Moment, Renewal, StoreError};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// No renewal is waited for longer than this; a shorter renewal interval shortens it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A call under way: what it renews, when it was sent, and what came of it.
+struct Flight {
+    holds: Vec<(Arc<Hold>, Duration)>,
+    sent: Moment,
+    result: Result<Vec<bool>, StoreError>,
+}
+
+/// Looks after a client's holds until dropped.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    let mut flights: FuturesUnordered<BoxFuture<'static, Flight>> = FuturesUnordered::new();
+    loop {
+        for batch in look(&shared) {
+            flights.push(Box::pin(renew(Arc::clone(&shared), batch)));
+        }
+        let next = shared.agenda.plan_next();
+        tokio::select! {
+            () = async {
+                match next {
+                    Some(at) => shared.clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            } => {}
+            () = shared.agenda.bell.notified() => {}
+            Some(flight) = flights.next() => land(&shared, flight),
+        }
+    }
+}
+
+/// Tends to everything that is due and collects what is to be renewed, in calls of a bearable size.
+fn look(shared: &Arc<Shared>) -> Vec<Vec<(Arc<Hold>, Duration)>> {
+    let now = shared.clock.now();
+    let mut renewals = Vec::new();
+    let mut soonest: Option<Duration> = None;
+    for hold in shared.agenda.due_by(now) {
+        if let Some(lease) = tend(shared, &hold, now, now) {
+            soonest = Some(soonest.map_or(lease, |soonest| soonest.min(lease)));
+            renewals.push((hold, lease));
+        }
+    }
+    // Whoever is due soon comes along: holds taken at about the same time are renewed in the same calls from then on.
+    if let Some(lease) = soonest {
+        let soon = now.plus(lease / 6);
+        for hold in shared.agenda.due_by(soon) {
+            if let Some(lease) = tend(shared, &hold, now, soon) {
+                renewals.push((hold, lease));
+            }
+        }
+    }
+    let mut batches = Vec::new();
+    let mut renewals = renewals.into_iter().peekable();
+    while renewals.peek().is_some() {
+        batches.push(renewals.by_ref().take(Renewal::BATCH).collect());
+    }
+    batches
+}
+
+/// Does what is due for one hold; says for how long to renew it, if it is to be.
+fn tend(shared: &Arc<Shared>, hold: &Arc<Hold>, now: Moment, soon: Moment) -> Option<Duration> {
+    let due = hold.due(now, soon);
+    for (held, lease) in &due.too_long {
+        shared.alarm(hold, *held, *lease, crate::AlarmReason::HeldTooLong);
+    }
+    if let Some(why) = due.lost {
+        shared.say_lost(hold, why);
+    }
+    if let Some(leaving) = due.leave {
+        shared.leave_later(hold, leaving);
+    }
+    match due.next {
+        Some(next) => shared.agenda.move_to(hold, next),
+        None => shared.agenda.remove(hold),
+    }
+    due.renew
+}
+
+async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight {
+    let renewals: Vec<Renewal> = holds
+        .iter()
+        .map(|(hold, lease)| Renewal { key: hold.key.clone(), claim: hold.claim.clone(), lease: *lease })
+        .collect();
+    let shortest = holds.iter().map(|(_, lease)| *lease).min().unwrap_or(PATIENCE);
+    let sent = shared.clock.now();
+    let result = shared.backend.renew(&renewals, (shortest / 3).min(PATIENCE)).await;
+    Flight { holds, sent, result }
+}
+
+fn land(shared: &Arc<Shared>, flight: Flight) {
+    let Flight { holds, sent, result } = flight;
+    match result {
+        Ok(answers) => {
+            for ((hold, lease), still) in holds.iter().zip(answers) {
+                if still {
+                    if let Some(next) = hold.renewed(sent, *lease) {
+                        shared.agenda.move_to(hold, next);
+                        shared.say(hold, || What::Renewed);
+                    }
+                } else {
+                    lose(shared, hold, Loss::Gone);
+                }
+            }
+        }
+        Err(error) => {
+            let now = shared.clock.now();
+            for (hold, _) in &holds {
+                if let Some((next, remaining)) = hold.renewal_failed(now) {
+                    shared.agenda.move_to(hold, next);
+                    tracing::warn!(key = %hold.key, claim = %hold.claim, ?remaining, %error, "lock in jeopardy");
+                    shared.say(hold, || What::Jeopardy { cause: error.message.clone(), remaining });
+                }
+            }
+        }
+    }
+}
+
+/// Ends a hold that is over. Says whether it was not over already.
+pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
+    shared.agenda.remove(hold);
+    let news = hold.lose(why);
+    if news {
+        shared.say_lost(hold, why);
+    }
+    news
+}
+
+/// Heeds what the store pushed.
+pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
+    match notice {
+        Notice::Forced(claim) => {
+            if let Some(hold) = shared.agenda.all().into_iter().find(|hold| hold.claim == *claim) {
+                lose(shared, &hold, Loss::Forced);
+            }
+        }
+        Notice::MayHaveForgotten => {
+            let now = shared.clock.now();
+            for hold in shared.agenda.all() {
+                hold.renew_now(now);
+                shared.agenda.move_to(&hold, now);
+            }
+        }
+    }
+}
+
+/// Ends every hold, because nobody will look after them any more. Says how many there were.
+pub(crate) fn abandon(shared: &Shared, why: Loss) -> usize {
+    let holds = shared.agenda.all();
+    holds.iter().filter(|hold| lose(shared, hold, why)).count()
+}

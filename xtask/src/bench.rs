@@ -1,0 +1,17 @@
+//! `cargo xtask bench`: the benchmarks, in release mode, against real servers.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use crate::install;
+use crate::run::{self, Result};
+
+/// Builds the benchmark program and runs it with `args`.
+pub(crate) fn run(args: &[OsString]) -> Result<()> {
+    install::servers()?;
+    let started = Instant::now();
+    run::run(run::cargo(["run", "--release", "--package", "tenure-bench", "--"]).args(args))?;
+    // On stderr, so that the program's own output can be piped on.
+    eprintln!("\nbench took {}", run::human(started.elapsed()));
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The project's chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask ci`.
+
+mod bench;
+mod ci;
+mod full;
+mod install;
+mod output;
+mod run;
+mod tee;
+mod test;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run every test against real servers, installing them if it may
+    Test {
+        /// Run the long tests as well and write docs/full-results.md
+        #[arg(long)]
+        full: bool,
+        /// Run only the tests whose name contains this
+        filter: Option<String>,
+    },
+    /// Run the benchmarks in release mode
+    // No help flag of its own, so that `--help` reaches the benchmark too.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// What the benchmark program takes, passed on as it is
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Run all that must pass before a change is merged
+    Ci,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().chore {
+        Chore::Test { full, filter } => test::run(full, filter.as_deref()),
+        Chore::Bench { args } => bench::run(&args),
+        Chore::Ci => ci::run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("\nerror: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
