@@ -1,2 +1,71 @@
-//! x
-fn main() {}
+//! Tenure beside the bare client, in one interleaved run: the same server, the same runtime, the order rotated.
+
+mod bare;
+mod report;
+mod subject;
+mod workload;
+
+use clap::Parser;
+use report::Row;
+use std::path::PathBuf;
+use std::time::Duration;
+use subject::Subject;
+
+/// Measures lock and unlock cycles on keys of their own.
+#[derive(Parser)]
+struct Args {
+    /// How many rounds; each round measures every system at every number of tasks.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How long one measurement takes, in milliseconds.
+    #[arg(long, default_value_t = 1000)]
+    millis: u64,
+    /// The numbers of tasks.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 1024])]
+    tasks: Vec<usize>,
+    /// The systems to measure.
+    #[arg(long, value_delimiter = ',', default_value = "tenure,bare")]
+    systems: Vec<String>,
+    /// The Redis server; one is started if none is named.
+    #[arg(long)]
+    url: Option<String>,
+    /// Where the rows go.
+    #[arg(long, default_value = "bench/results.json")]
+    out: PathBuf,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse();
+    let server = args.url.is_none().then(tenure_testkit::RedisServer::start);
+    let url = match (&args.url, &server) {
+        (Some(url), _) => url.clone(),
+        (None, Some(server)) => server.url(),
+        (None, None) => unreachable!("a server is started when no url is given"),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let rows = runtime.block_on(measure(&args, &url))?;
+    report::print(&rows);
+    report::write(&rows, &args.out)?;
+    println!("\nrows written to {}", args.out.display());
+    Ok(())
+}
+
+async fn measure(args: &Args, url: &str) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let mut subjects = Vec::new();
+    for system in &args.systems {
+        subjects.push(Subject::connect(system, url).await?);
+    }
+    let mut rows = Vec::new();
+    for round in 0..args.rounds {
+        for &tasks in &args.tasks {
+            for subject in &subjects {
+                let row = workload::uncontended(subject, tasks, Duration::from_millis(args.millis)).await?;
+                eprintln!("round {} {row}", round + 1);
+                rows.push(row);
+            }
+        }
+        // Whoever was first is last in the next round.
+        subjects.rotate_left(1);
+    }
+    Ok(rows)
+}

@@ -1,14 +1,16 @@
 //! The backend: one script per operation.
 
+use crate::call::{Call, Renewals, Step};
 use crate::error::{from_driver, nonsense, unanswered};
 use crate::links::{InUse, Links};
-use crate::script::{self, Script};
-use crate::{names, reply, wakeups};
+use crate::{names, reply, script, wakeups};
 use redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value, cmd};
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::{
     Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, StoreError,
+    StoreErrorKind,
 };
 
 /// A request that has waited this long for nothing has a dead connection, not a slow one.
@@ -17,75 +19,7 @@ const DEAD: Duration = Duration::from_millis(250);
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
 pub struct Redis {
     pub(crate) links: Links,
-}
-
-/// A call of a script.
-struct Call<'a> {
-    script: &'a Script,
-    keys: usize,
-    /// Keys first, then arguments.
-    parts: Vec<Part<'a>>,
-}
-
-enum Part<'a> {
-    Text(&'a str),
-    Owned(String),
-    Number(u64),
-}
-
-impl<'a> Call<'a> {
-    fn new(script: &'a Script) -> Self {
-        Self { script, keys: 0, parts: Vec::with_capacity(6) }
-    }
-
-    fn key(mut self, key: impl Into<Part<'a>>) -> Self {
-        self.keys += 1;
-        self.parts.push(key.into());
-        self
-    }
-
-    fn arg(mut self, arg: impl Into<Part<'a>>) -> Self {
-        self.parts.push(arg.into());
-        self
-    }
-
-    fn command(&self, verb: &str, body: &str) -> Cmd {
-        let mut command = cmd(verb);
-        command.arg(body).arg(self.keys);
-        for part in &self.parts {
-            match part {
-                Part::Text(text) => command.arg(*text),
-                Part::Owned(text) => command.arg(text),
-                Part::Number(number) => command.arg(*number),
-            };
-        }
-        command
-    }
-}
-
-impl<'a> From<&'a str> for Part<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<String> for Part<'_> {
-    fn from(text: String) -> Self {
-        Self::Owned(text)
-    }
-}
-
-/// Durations go over the wire in whole milliseconds.
-impl From<Duration> for Part<'_> {
-    fn from(duration: Duration) -> Self {
-        Self::Number(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1))
-    }
-}
-
-impl From<u32> for Part<'_> {
-    fn from(number: u32) -> Self {
-        Self::Number(number.into())
-    }
+    calendar: Calendar,
 }
 
 impl Redis {
@@ -101,15 +35,17 @@ impl Redis {
                  fail-over, an eviction or a step of the server's clock can end a lock early; tokens still rise",
     };
 
+    pub(crate) fn new(links: Links) -> Self {
+        Self { links, calendar: Calendar::default() }
+    }
+
     /// Runs a script, sending its text only if the server does not know it.
-    async fn run(&self, call: Call<'_>, within: Duration) -> Result<Value, StoreError> {
+    async fn run(&self, call: &impl Call, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
-        let in_use = self.links.get(within).await?;
-        let known = call.command("EVALSHA", &call.script.hash);
-        match send(&in_use, &known, within.saturating_sub(began.elapsed())).await {
+        let mut in_use = self.links.get(within).await?;
+        match send(&mut in_use, &call.known(), within.saturating_sub(began.elapsed())).await {
             Err(error) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoScript) => {
-                let told = call.command("EVAL", call.script.source);
-                settle(send(&in_use, &told, within.saturating_sub(began.elapsed())).await)
+                settle(send(&mut in_use, &call.told(), within.saturating_sub(began.elapsed())).await)
             }
             answer => settle(answer),
         }
@@ -118,13 +54,13 @@ impl Redis {
     /// Runs a plain command.
     pub(crate) async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
-        let in_use = self.links.get(within).await?;
-        settle(send(&in_use, command, within.saturating_sub(began.elapsed())).await)
+        let mut in_use = self.links.get(within).await?;
+        settle(send(&mut in_use, command, within.saturating_sub(began.elapsed())).await)
     }
 }
 
 /// Sends on a connection, and gives the connection up if it turns out to be dead.
-async fn send(in_use: &InUse, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
+async fn send(in_use: &mut InUse, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
     let answer = in_use.link.send(command, within).await;
     if let Err(error) = &answer {
         give_up_if_dead(in_use, error, within);
@@ -162,89 +98,29 @@ impl Backend for Redis {
     }
 
     async fn apply(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        let name = key.as_str();
+        let opened = self.links.opened();
+        let look_at_clock = matches!(operation, Operation::Acquire { .. }) && self.calendar.is_old(opened);
+        let call = Step::new(key, operation, look_at_clock)?;
+        let answer = self.run(&call, within).await?;
         match operation {
-            Operation::Acquire { claim, lease } => {
-                let call = Call::new(&script::ACQUIRE)
-                    .key(name)
-                    .key(names::WATERMARK)
-                    .key(names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY))
-                    .arg(claim.as_str())
-                    .arg(*lease);
-                reply::acquired(&self.run(call, within).await?)
-            }
-            Operation::Reenter { claim, entry, count, lease } => {
-                let call = Call::new(&script::REENTER)
-                    .key(name)
-                    .key(names::tombstone(key, claim, *entry))
-                    .arg(claim.as_str())
-                    .arg(*count)
-                    .arg(*lease);
-                reply::reentered(&self.run(call, within).await?, *count)
-            }
-            Operation::Renew { claim, lease } => {
-                let call = Call::new(&script::RENEW).key(name).arg(claim.as_str()).arg(*lease);
-                match self.run(call, within).await? {
-                    Value::Array(gone) if gone.is_empty() => Ok(Outcome::Renewed),
-                    Value::Array(_) => Ok(Outcome::NotHeld),
-                    other => Err(nonsense(&other)),
+            Operation::Acquire { .. } => {
+                let outcome = reply::acquired(&answer)?;
+                if look_at_clock && matches!(outcome, Outcome::Granted(_)) {
+                    self.calendar.is_new(opened);
                 }
+                Ok(outcome)
             }
-            Operation::Release { claim, left: 0, cancel, .. } => {
-                let mut call = Call::new(&script::RELEASE).key(name).key(names::channel(key));
-                if let Some(cancel) = cancel {
-                    call = call.key(names::tombstone(key, claim, cancel.entry));
-                }
-                call = call.arg(claim.as_str());
-                if let Some(cancel) = cancel {
-                    call = call.arg(cancel.remember);
-                }
-                match self.run(call, within).await? {
-                    Value::Int(0) => Ok(Outcome::NotHeld),
-                    Value::Int(1) => Ok(Outcome::Released),
-                    other => Err(nonsense(&other)),
-                }
-            }
-            Operation::Release { claim, left, lease, cancel } => {
-                let mut call = Call::new(&script::LEAVE).key(name);
-                if let Some(cancel) = cancel {
-                    call = call.key(names::tombstone(key, claim, cancel.entry));
-                }
-                call = call.arg(claim.as_str()).arg(*left).arg(*lease);
-                if let Some(cancel) = cancel {
-                    call = call.arg(cancel.remember);
-                }
-                match self.run(call, within).await? {
-                    Value::Int(0) => Ok(Outcome::NotHeld),
-                    Value::Int(_) => Ok(Outcome::StillHeld(*left)),
-                    other => Err(nonsense(&other)),
-                }
-            }
-            Operation::ForceRelease => {
-                let call = Call::new(&script::FORCE).key(name).key(names::channel(key)).arg(names::NOTICE);
-                Ok(Outcome::Forced(reply::holder(&self.run(call, within).await?)?))
-            }
-            Operation::Inspect => {
-                let call = Call::new(&script::HOLDER).key(name);
-                Ok(Outcome::Seen(reply::holder(&self.run(call, within).await?)?))
-            }
-            other => Err(StoreError::new(
-                tenure_core::StoreErrorKind::Unsupported,
-                format!("this version of the redis backend does not know the operation: {other:?}"),
-            )),
+            Operation::Reenter { count, .. } => reply::reentered(&answer, *count),
+            Operation::Renew { .. } => reply::renewed(&answer),
+            Operation::Release { left, .. } => reply::released(&answer, *left),
+            Operation::ForceRelease => Ok(Outcome::Forced(reply::holder(&answer)?)),
+            _ => Ok(Outcome::Seen(reply::holder(&answer)?)),
         }
     }
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
-        let mut call = Call::new(&script::RENEW);
-        for renewal in renewals {
-            call = call.key(renewal.key.as_str());
-        }
-        for renewal in renewals {
-            call = call.arg(renewal.claim.as_str()).arg(renewal.lease);
-        }
-        let Value::Array(gone) = self.run(call, within).await? else {
-            return Err(StoreError::new(tenure_core::StoreErrorKind::Unexpected, "redis gave no list for a renewal"));
+        let Value::Array(gone) = self.run(&Renewals(renewals), within).await? else {
+            return Err(StoreError::new(StoreErrorKind::Unexpected, "redis gave no list for a renewal"));
         };
         let mut held = vec![true; renewals.len()];
         for position in gone {
@@ -287,10 +163,9 @@ impl Backend for Redis {
             looks.cmd("SCRIPT").arg("LOAD").arg(script::HOLDER.source).ignore();
             looks.ignore_errors();
             for key in keys {
-                let call = Call::new(&script::HOLDER).key(key.as_str());
-                looks.add_command(call.command("EVALSHA", &script::HOLDER.hash));
+                looks.add_command(Step::new(key, &Operation::Inspect, false)?.known());
             }
-            let in_use = self.links.get(within).await?;
+            let mut in_use = self.links.get(within).await?;
             let answers = in_use.link.send_all(&looks, within.saturating_sub(began.elapsed())).await;
             let answers = answers.map_err(|error| from_driver(&error))?;
             // A hash that is no lock is not what was asked for.
@@ -326,6 +201,27 @@ impl Backend for Redis {
 
     async fn listen(&self, port: Port) {
         wakeups::listen(self, port).await;
+    }
+}
+
+/// When the watermark was last brought up to the server's clock by this client.
+///
+/// Tokens are counted on from the watermark, which costs the server less than looking at its clock for each of them.
+/// They then lie behind the clock by this long at most, which is how precisely a token tells since when a lock is held.
+/// A new connection may lead to another server, so it starts anew.
+#[derive(Default)]
+struct Calendar(Mutex<Option<(Instant, u64)>>);
+
+impl Calendar {
+    const GOOD_FOR: Duration = Duration::from_millis(50);
+
+    fn is_old(&self, opened: u64) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_none_or(|(at, connection)| connection != opened || at.elapsed() >= Self::GOOD_FOR)
+    }
+
+    fn is_new(&self, opened: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), opened));
     }
 }
 

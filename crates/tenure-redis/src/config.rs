@@ -73,7 +73,7 @@ impl Config {
 
     /// The backend. Nothing is sent before it is used.
     pub fn into_backend(self) -> Redis {
-        Redis { links: Links::new(Driver::new(self.client)) }
+        Redis::new(Links::new(Driver::new(self.client)))
     }
 }
 

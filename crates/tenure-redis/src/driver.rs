@@ -78,21 +78,19 @@ impl Driver {
 
 impl Link {
     /// Sends one request and waits for its answer.
-    pub(crate) async fn send(&self, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
-        let mut connection = self.0.clone();
-        connection.set_response_timeout(within);
-        connection.send_packed_command(command).await?.extract_error()
+    pub(crate) async fn send(&mut self, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
+        self.0.set_response_timeout(within);
+        self.0.send_packed_command(command).await?.extract_error()
     }
 
     /// Sends several at once and waits for their answers.
     pub(crate) async fn send_all(
-        &self,
+        &mut self,
         commands: &redis::Pipeline,
         within: Duration,
     ) -> Result<Vec<Value>, RedisError> {
-        let mut connection = self.0.clone();
-        connection.set_response_timeout(within);
-        commands.query_async(&mut connection).await
+        self.0.set_response_timeout(within);
+        commands.query_async(&mut self.0).await
     }
 }
 

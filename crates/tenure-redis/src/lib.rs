@@ -4,6 +4,7 @@
 //! their own.
 
 mod backend;
+mod call;
 mod config;
 mod driver;
 mod error;

@@ -5,6 +5,7 @@
 
 use crate::driver::{Driver, Link};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tenure_core::StoreError;
@@ -16,6 +17,7 @@ const MANY: usize = 32;
 pub(crate) struct Links {
     driver: Driver,
     by_runtime: Mutex<HashMap<Id, Arc<Slot>>>,
+    opened: AtomicU64,
 }
 
 /// A runtime's connection, if it has one.
@@ -41,11 +43,16 @@ pub(crate) struct InUse {
 
 impl Links {
     pub(crate) fn new(driver: Driver) -> Self {
-        Self { driver, by_runtime: Mutex::default() }
+        Self { driver, by_runtime: Mutex::default(), opened: AtomicU64::new(0) }
     }
 
     pub(crate) fn driver(&self) -> &Driver {
         &self.driver
+    }
+
+    /// How many connections have been opened so far.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Acquire)
     }
 
     /// This runtime's connection, opened if need be.
@@ -61,6 +68,7 @@ impl Links {
                 return Ok(in_use);
             }
             let link = self.driver.open(within).await?;
+            self.opened.fetch_add(1, Ordering::AcqRel);
             let mut current = slot.lock();
             current.generation += 1;
             current.link = Some(link.clone());

@@ -13,12 +13,18 @@ const TOMBSTONE: &str = "tenure:cancelled";
 
 /// Where releases of a lock are made known.
 pub(crate) fn channel(key: &Key) -> String {
-    prefixed(CHANNEL, key)
+    let key = key.as_str();
+    if key.contains('{') { format!("{CHANNEL}:{key}") } else { format!("{CHANNEL}:{{{key}}}") }
 }
 
 /// Where it is remembered that an entry was given up.
 pub(crate) fn tombstone(key: &Key, claim: &Claim, entry: u32) -> String {
-    format!("{}:{claim}/{entry}", prefixed(TOMBSTONE, key))
+    let (key, claim) = (key.as_str(), claim.as_str());
+    if key.contains('{') {
+        format!("{TOMBSTONE}:{key}:{claim}/{entry}")
+    } else {
+        format!("{TOMBSTONE}:{{{key}}}:{claim}/{entry}")
+    }
 }
 
 /// Where a client's card lies.
@@ -29,11 +35,6 @@ pub(crate) fn card(client: &str) -> String {
 /// Where a client is told what concerns it alone.
 pub(crate) fn notice(client: &str) -> String {
     format!("{NOTICE}{client}")
-}
-
-fn prefixed(prefix: &str, key: &Key) -> String {
-    let key = key.as_str();
-    if key.contains('{') { format!("{prefix}:{key}") } else { format!("{prefix}:{{{key}}}") }
 }
 
 #[cfg(test)]

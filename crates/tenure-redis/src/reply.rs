@@ -9,8 +9,8 @@ use tenure_core::{Claim, Holder, Outcome, StoreError, StoreErrorKind, Token};
 /// Reads the reply of `acquire.lua`.
 pub(crate) fn acquired(value: &Value) -> Result<Outcome, StoreError> {
     match value {
-        Value::Int(-1) => Ok(Outcome::Refused),
-        Value::BulkString(_) => Ok(Outcome::Granted(Grant { token: number(value)?, count: 1 })),
+        Value::Int(0) => Ok(Outcome::Refused),
+        Value::Int(_) => Ok(Outcome::Granted(Grant { token: number(value)?, count: 1 })),
         Value::Array(parts) => match parts.as_slice() {
             [token, count] => {
                 let count = number(count)?;
@@ -58,6 +58,25 @@ pub(crate) fn holder(value: &Value) -> Result<Option<Holder>, StoreError> {
         remaining: u64::try_from(*ttl).ok().map(Duration::from_millis),
         held_for: token.map(|token| Holder::held_since(token, now)),
     }))
+}
+
+/// Reads the reply of `renew.lua` for one hold.
+pub(crate) fn renewed(value: &Value) -> Result<Outcome, StoreError> {
+    match value {
+        Value::Array(gone) if gone.is_empty() => Ok(Outcome::Renewed),
+        Value::Array(_) => Ok(Outcome::NotHeld),
+        other => Err(nonsense(other)),
+    }
+}
+
+/// Reads the reply of `release.lua` and `leave.lua`.
+pub(crate) fn released(value: &Value, left: u32) -> Result<Outcome, StoreError> {
+    match (value, left) {
+        (Value::Int(0), _) => Ok(Outcome::NotHeld),
+        (Value::Int(_), 0) => Ok(Outcome::Released),
+        (Value::Int(_), left) => Ok(Outcome::StillHeld(left)),
+        (other, _) => Err(nonsense(other)),
+    }
 }
 
 /// Whether a hash's field is the claim of Tenure or Redisson: a client's uuid, a colon, and something.

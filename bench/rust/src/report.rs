@@ -1,0 +1,88 @@
+//! Rows, their medians, and the file they go to.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+/// One measurement.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    pub(crate) system: &'static str,
+    pub(crate) workload: &'static str,
+    pub(crate) tasks: usize,
+    pub(crate) ops_per_s: f64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
+    pub(crate) max_us: u64,
+}
+
+impl Row {
+    pub(crate) fn new(
+        system: &'static str,
+        workload: &'static str,
+        tasks: usize,
+        times: &Histogram<u64>,
+        took: Duration,
+    ) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "a count of cycles is far below 2^52")]
+        let ops_per_s = (times.len() as f64 / took.as_secs_f64()).round();
+        Self {
+            system,
+            workload,
+            tasks,
+            ops_per_s,
+            p50_us: times.value_at_quantile(0.5),
+            p99_us: times.value_at_quantile(0.99),
+            max_us: times.max(),
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<8} {:<12} {:>5} tasks {:>9.0}/s  p50 {:>6} µs  p99 {:>6} µs  max {:>7} µs",
+            self.system, self.workload, self.tasks, self.ops_per_s, self.p50_us, self.p99_us, self.max_us
+        )
+    }
+}
+
+/// The median of each cell, and how each system compares with the bare client.
+pub(crate) fn print(rows: &[Row]) {
+    let mut cells: BTreeMap<(&str, usize, &str), Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        cells.entry((row.workload, row.tasks, row.system)).or_default().push(row);
+    }
+    println!("\nmedian of all rounds");
+    for ((workload, tasks, system), rows) in &cells {
+        let middle = median(rows);
+        let against = cells.get(&(*workload, *tasks, "bare")).map_or(f64::NAN, |bare| ratio(rows, bare));
+        println!("{} {:>6.2} of bare", Row { system, workload, tasks: *tasks, ..middle.clone() }, against);
+    }
+}
+
+fn median<'a>(rows: &[&'a Row]) -> &'a Row {
+    let mut sorted = rows.to_vec();
+    sorted.sort_by(|one, other| one.ops_per_s.total_cmp(&other.ops_per_s));
+    sorted[sorted.len() / 2]
+}
+
+/// The median of the ratios within each round: what disturbs a round disturbs both sides of it.
+fn ratio(rows: &[&Row], bare: &[&Row]) -> f64 {
+    let mut ratios: Vec<f64> = rows.iter().zip(bare).map(|(row, bare)| row.ops_per_s / bare.ops_per_s).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
+}
+
+/// Writes all rows.
+pub(crate) fn write(rows: &[Row], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, serde_json::to_string_pretty(rows)? + "\n")?;
+    Ok(())
+}

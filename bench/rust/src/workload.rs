@@ -1,0 +1,36 @@
+//! What is measured.
+
+use crate::report::Row;
+use crate::subject::Subject;
+use hdrhistogram::Histogram;
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+/// Up to a minute, to two digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 60_000_000, 2).expect("these bounds are valid")
+}
+
+/// Every task takes and releases a lock of its own as fast as it can.
+pub(crate) async fn uncontended(subject: &Subject, tasks: usize, length: Duration) -> Result<Row, Box<dyn Error>> {
+    let mut running = Vec::with_capacity(tasks);
+    let began = Instant::now();
+    for task in 0..tasks {
+        let mut cycle = subject.cycle(&format!("bench:{task}"), task)?;
+        running.push(tokio::spawn(async move {
+            let mut times = histogram();
+            while began.elapsed() < length {
+                let start = Instant::now();
+                cycle.run().await?;
+                times.saturating_record(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+            }
+            Ok::<_, Box<dyn Error + Send + Sync>>(times)
+        }));
+    }
+    let mut times = histogram();
+    for task in running {
+        let task: Result<_, Box<dyn Error + Send + Sync>> = task.await?;
+        times.add(task.map_err(|error| error.to_string())?)?;
+    }
+    Ok(Row::new(subject.name(), "uncontended", tasks, &times, began.elapsed()))
+}

@@ -1,0 +1,155 @@
+//! Calls of the scripts, as they go over the wire.
+
+use crate::names;
+use crate::script::{self, Script};
+use redis::{Cmd, ToRedisArgs};
+use std::time::Duration;
+use tenure_core::{Key, Operation, Renewal, StoreError, StoreErrorKind};
+
+/// A script, its keys and its arguments.
+pub(crate) trait Call: Sync {
+    fn script(&self) -> &'static Script;
+
+    /// Appends how many keys there are, the keys, and the arguments.
+    fn write(&self, command: &mut Cmd);
+
+    /// About how many arguments and bytes that is, so that they are allocated at once.
+    fn size(&self) -> (usize, usize);
+
+    /// The call of a script that the server knows.
+    fn known(&self) -> Cmd {
+        self.command("EVALSHA", &self.script().hash)
+    }
+
+    /// The call that makes the script known too.
+    fn told(&self) -> Cmd {
+        self.command("EVAL", self.script().source)
+    }
+
+    fn command(&self, verb: &str, script: &str) -> Cmd {
+        let (args, bytes) = self.size();
+        let mut command = Cmd::with_capacity(args + 3, bytes + script.len() + 16);
+        command.arg(verb).arg(script);
+        self.write(&mut command);
+        command
+    }
+}
+
+/// One operation on one lock.
+pub(crate) struct Step<'a> {
+    key: &'a Key,
+    operation: &'a Operation,
+    look_at_clock: bool,
+    script: &'static Script,
+}
+
+impl<'a> Step<'a> {
+    pub(crate) fn new(key: &'a Key, operation: &'a Operation, look_at_clock: bool) -> Result<Self, StoreError> {
+        let script = match operation {
+            Operation::Acquire { .. } => &script::ACQUIRE,
+            Operation::Reenter { .. } => &script::REENTER,
+            Operation::Renew { .. } => &script::RENEW,
+            Operation::Release { left: 0, .. } => &script::RELEASE,
+            Operation::Release { .. } => &script::LEAVE,
+            Operation::ForceRelease => &script::FORCE,
+            Operation::Inspect => &script::HOLDER,
+            other => {
+                return Err(StoreError::new(
+                    StoreErrorKind::Unsupported,
+                    format!("this version of the redis backend does not know the operation: {other:?}"),
+                ));
+            }
+        };
+        Ok(Self { key, operation, look_at_clock, script })
+    }
+}
+
+impl Call for Step<'_> {
+    fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (6, 3 * self.key.as_str().len() + 256)
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        let (key, name) = (self.key, self.key.as_str());
+        match self.operation {
+            Operation::Acquire { claim, lease } => {
+                let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
+                command.arg(3).arg(name).arg(names::WATERMARK).arg(tombstone);
+                command.arg(claim.as_str()).arg(Millis(*lease));
+                if self.look_at_clock {
+                    command.arg("time");
+                }
+            }
+            Operation::Reenter { claim, entry, count, lease } => {
+                command.arg(2).arg(name).arg(names::tombstone(key, claim, *entry));
+                command.arg(claim.as_str()).arg(*count).arg(Millis(*lease));
+            }
+            Operation::Renew { claim, lease } => {
+                command.arg(1).arg(name).arg(claim.as_str()).arg(Millis(*lease));
+            }
+            Operation::Release { claim, left: 0, cancel, .. } => match cancel {
+                None => {
+                    command.arg(2).arg(name).arg(names::channel(key)).arg(claim.as_str());
+                }
+                Some(cancel) => {
+                    command.arg(3).arg(name).arg(names::channel(key)).arg(names::tombstone(key, claim, cancel.entry));
+                    command.arg(claim.as_str()).arg(Millis(cancel.remember));
+                }
+            },
+            Operation::Release { claim, left, lease, cancel } => match cancel {
+                None => {
+                    command.arg(1).arg(name).arg(claim.as_str()).arg(*left).arg(Millis(*lease));
+                }
+                Some(cancel) => {
+                    command.arg(2).arg(name).arg(names::tombstone(key, claim, cancel.entry));
+                    command.arg(claim.as_str()).arg(*left).arg(Millis(*lease)).arg(Millis(cancel.remember));
+                }
+            },
+            Operation::ForceRelease => {
+                command.arg(2).arg(name).arg(names::channel(key)).arg(names::NOTICE);
+            }
+            // `new` has let nothing else through.
+            _ => {
+                command.arg(1).arg(name);
+            }
+        }
+    }
+}
+
+/// Many holds to renew.
+pub(crate) struct Renewals<'a>(pub(crate) &'a [Renewal]);
+
+impl Call for Renewals<'_> {
+    fn script(&self) -> &'static Script {
+        &script::RENEW
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (3 * self.0.len(), self.0.iter().map(|renewal| renewal.key.as_str().len() + 64).sum())
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        command.arg(self.0.len());
+        for renewal in self.0 {
+            command.arg(renewal.key.as_str());
+        }
+        for renewal in self.0 {
+            command.arg(renewal.claim.as_str()).arg(Millis(renewal.lease));
+        }
+    }
+}
+
+/// Durations go over the wire in whole milliseconds, one at the least.
+struct Millis(Duration);
+
+impl ToRedisArgs for Millis {
+    fn write_redis_args<W: ?Sized + redis::RedisWrite>(&self, out: &mut W) {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX).max(1).write_redis_args(out);
+    }
+}
+
+impl redis::ToSingleRedisArg for Millis {}

@@ -1,0 +1,29 @@
+//! Test kit for Tenure: real servers, a network that breaks on command, and a checker of what
+//! locks promised.
+//!
+//! - [`servers`]: real server processes that a test may pause, kill and restart.
+//! - [`proxy`]: a TCP proxy that cuts, hangs, delays, loses replies and delivers requests late.
+//! - [`history`]: records who held which lock when, and finds overlaps and tokens out of order.
+//!
+//! ```
+//! use tenure_testkit::{FaultProxy, RedisServer};
+//!
+//! let server = RedisServer::start();
+//! let proxy = FaultProxy::start(server.addr());
+//! let client = redis::Client::open(proxy.url()).unwrap();
+//! let mut connection = client.get_connection().unwrap();
+//!
+//! let dropped = proxy.drop_reply_after("INCR");
+//! let lost = redis::cmd("INCR").arg("n").exec(&mut connection);
+//! dropped.wait();
+//! assert!(lost.is_err(), "the client cannot know");
+//! assert_eq!(server.keys("*"), ["n"], "and yet it happened");
+//! ```
+
+pub mod history;
+pub mod proxy;
+pub mod servers;
+
+pub use self::history::{History, Report};
+pub use self::proxy::FaultProxy;
+pub use self::servers::RedisServer;
