@@ -2,14 +2,14 @@
 
 use crate::event::What;
 use crate::guard::Guard;
-use crate::hold::{Hold, Left, Terms, deadline};
+use crate::hold::{Hold, Left, Tally, Terms, deadline};
 use crate::inner::Inner;
 use crate::janitor::Chore;
-use crate::queue::Turn;
+use crate::queue::{Turn, Word};
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Holder, Key, Operation, Outcome};
+use tenure_kernel::{Claim, Grant, Holder, Key, Operation, Outcome, Stay};
 use tracing::Instrument;
 
 /// However sure we are to be called, we also look by ourselves this often.
@@ -53,6 +53,10 @@ struct Attempt<'a> {
     began: Moment,
     /// Who was last seen holding the lock, and when that was.
     holder: Option<(Holder, Moment)>,
+    /// The claim for which it was said that we wait.
+    waiting: Option<Claim>,
+    /// Why the store's last answer is missing, if it is.
+    silence: Option<StoreError>,
 }
 
 /// Obtains the lock, or says who has it.
@@ -64,15 +68,25 @@ pub(crate) async fn acquire(
 ) -> Result<Result<Guard, Busy>, Error> {
     options.check()?;
     let owner = options.resolve_owner()?;
-    client.shared.begin()?;
+    let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
     if let Some(owner) = &owner
         && let Some(hold) = client.owned(key, owner)
-        && let Some(guard) = reenter(client, &hold, options).await?
+        && let Some(guard) = Box::pin(reenter(client, &hold, options)).await?
     {
         return Ok(Ok(guard));
     }
-    let attempt = Attempt { client, key, options, owner, patience: patience(began), began, holder: None };
+    let attempt = Attempt {
+        client,
+        key,
+        options,
+        owner,
+        patience: patience(began),
+        began,
+        holder: None,
+        waiting: None,
+        silence: None,
+    };
     attempt.run().await
 }
 
@@ -93,20 +107,17 @@ impl Attempt<'_> {
                         () = self.give_up() => None,
                     }
                 };
-                match called.instrument(span).await {
+                match Box::pin(called.instrument(span)).await {
                     Some(turn) => turn,
-                    None => return Ok(Err(self.busy())),
+                    None => return self.not_obtained(),
                 }
             }
         };
         let outcome = self.ask_until_answered(Some(turn)).await;
         let waited = self.client.shared.clock.now().since(self.began);
-        if self.holder.is_some() {
-            let (claim, obtained) = match &outcome {
-                Ok(Ok(guard)) => (guard.claim().clone(), true),
-                _ => (Claim::new(&self.client.shared.id, 0), false),
-            };
-            self.client.shared.say_of(self.key, &claim, || What::Waited { waited, obtained });
+        if let Some(claim) = &self.waiting {
+            let obtained = matches!(outcome, Ok(Ok(_)));
+            self.client.shared.say_of(self.key, claim, || What::Waited { waited, obtained });
         }
         outcome
     }
@@ -118,12 +129,34 @@ impl Attempt<'_> {
         let mut pauses = self.options.retry.map(IntoIterator::into_iter);
         let mut failures = 0u32;
         loop {
+            // The client may have been closed while we waited.
+            shared.begin()?;
             let heard = turn.as_ref().and_then(|turn| turn.watch.as_ref()).map(crate::wakeups::Watch::epoch);
             let sent = shared.clock.now();
             let within = self.client.answer_within.min(self.patience.left(sent));
-            match armed.ask(within).await {
+            if let Some(word) = turn.as_mut().and_then(|turn| turn.word.take()) {
+                // Whoever had the turn before us got the lock and left us in the store's line.
+                self.say_waiting(&armed.claim, &word.holder.0);
+                self.holder = Some(word.holder);
+                if !Box::pin(self.until_called(turn.as_mut(), Some(word.heard))).await {
+                    return self.not_obtained();
+                }
+                continue;
+            }
+            let stay = match (self.patience, &self.holder) {
+                (Patience::Once, _) => Stay::No,
+                (_, None) => Stay::Waits,
+                (_, Some(_)) => Stay::Waited { more: heard.is_some() && turn.as_ref().is_some_and(Turn::is_wanted) },
+            };
+            match armed.ask(stay, within).await {
                 Ok(Outcome::Granted(grant)) => {
+                    shared.heard_from_store();
+                    // The client may have been closed meanwhile: nobody would look after the lock.
+                    shared.begin()?;
                     if shared.clock.now() < deadline(sent, self.options.lease) {
+                        if let (Stay::Waited { more: true }, Some(turn), Some(heard)) = (stay, &mut turn, heard) {
+                            turn.word = Some(Word { heard, holder: (self.ourselves(&armed.claim, grant), sent) });
+                        }
                         return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
                     }
                     // Granted, but we were asleep for so long that the lease is over: it never was ours to use.
@@ -132,9 +165,9 @@ impl Attempt<'_> {
                 }
                 Ok(Outcome::Busy(holder)) => {
                     failures = 0;
-                    if self.holder.is_none() {
-                        shared.say_of(self.key, &armed.claim, || What::Waiting { holder: holder.clone() });
-                    }
+                    shared.heard_from_store();
+                    self.silence = None;
+                    self.say_waiting(&armed.claim, &holder);
                     self.holder = Some((holder, shared.clock.now()));
                 }
                 Ok(other) => {
@@ -147,28 +180,57 @@ impl Attempt<'_> {
                 Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
                 Err(error) => {
                     failures += 1;
-                    if let Some(error) = self.out_of_patience_with(error) {
-                        return Err(error);
+                    // One attempt is one answer: a connection that was found dead at once gets another chance.
+                    let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
+                    let again = matches!(self.patience, Patience::Once) && at_once;
+                    if !again && self.is_out_of_patience() {
+                        return Err(Error::from_store(Some(self.key), error));
+                    }
+                    self.silence = Some(error);
+                    if again {
+                        continue;
                     }
                 }
             }
             if matches!(self.patience, Patience::Once) {
-                return Ok(Err(self.busy()));
+                return self.not_obtained();
             }
             let span = tracing::info_span!("tenure.wait", key = %self.key);
-            let go_on = if failures > 0 {
-                self.pause(Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0)).await
-            } else if let Some(pauses) = &mut pauses {
-                match pauses.next() {
-                    Some(pause) => self.pause(pause).instrument(span).await,
-                    None => false,
+            let waiting = async {
+                if failures > 0 {
+                    let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
+                    self.pause(pause).await
+                } else if let Some(pauses) = &mut pauses {
+                    match pauses.next() {
+                        Some(pause) => self.pause(pause).await,
+                        None => false,
+                    }
+                } else {
+                    self.until_called(turn.as_mut(), heard).await
                 }
-            } else {
-                self.until_called(turn.as_mut(), heard).instrument(span).await
             };
-            if !go_on {
-                return Ok(Err(self.busy()));
+            if !Box::pin(waiting.instrument(span)).await {
+                return self.not_obtained();
             }
+        }
+    }
+
+    /// Says once that we wait.
+    fn say_waiting(&mut self, claim: &Claim, holder: &Holder) {
+        if self.waiting.is_none() {
+            self.waiting = Some(claim.clone());
+            self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone() });
+        }
+    }
+
+    /// A hold of our own as the next in line would have seen it.
+    fn ourselves(&self, claim: &Claim, grant: Grant) -> Holder {
+        Holder {
+            claim: claim.clone(),
+            count: grant.count,
+            token: Some(grant.token),
+            remaining: Some(self.options.lease),
+            held_for: Some(Duration::ZERO),
         }
     }
 
@@ -213,18 +275,26 @@ impl Attempt<'_> {
         }
     }
 
-    /// The error to fail with if the store has been silent for long enough; none to go on asking.
+    /// Whether the store has been silent for long enough.
     ///
     /// A bounded wait rides out an outage until its bound. An endless one rides it out for ever once the store has
     /// answered, but fails if it never did: a service should hear at start-up that its store is down.
-    fn out_of_patience_with(&self, error: StoreError) -> Option<Error> {
-        let now = self.client.shared.clock.now();
-        let over = match self.patience {
+    fn is_out_of_patience(&self) -> bool {
+        let shared = &self.client.shared;
+        let now = shared.clock.now();
+        match self.patience {
             Patience::Once => true,
             Patience::Until(end) => now >= end,
-            Patience::Endless => self.holder.is_none() && now.since(self.began) >= self.client.first_answer_within,
-        };
-        over.then(|| Error::from_store(Some(self.key), error))
+            Patience::Endless => !shared.was_heard_from() && now.since(self.began) >= self.client.first_answer_within,
+        }
+    }
+
+    /// The patience ended: with a busy lock, or with a silent store.
+    fn not_obtained(&mut self) -> Result<Result<Guard, Busy>, Error> {
+        match self.silence.take() {
+            Some(error) => Err(Error::from_store(Some(self.key), error)),
+            None => Ok(Err(self.busy())),
+        }
     }
 
     fn busy(&self) -> Busy {
@@ -258,8 +328,8 @@ impl<'a> Armed<'a> {
         Self { client, key, lease, claim, asking: false, granted: false, ghost: false }
     }
 
-    async fn ask(&mut self, within: Duration) -> Result<Outcome, StoreError> {
-        let operation = Operation::Acquire { claim: self.claim.clone(), lease: self.lease };
+    async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
+        let operation = Operation::Acquire { claim: self.claim.clone(), lease: self.lease, stay };
         self.asking = true;
         let answer = self.client.shared.backend.apply(self.key, &operation, within).await;
         self.asking = false;
@@ -300,11 +370,12 @@ fn terms(options: &Options) -> Terms {
 pub(crate) async fn reenter(client: &Arc<Inner>, hold: &Arc<Hold>, options: &Options) -> Result<Option<Guard>, Error> {
     let shared = &client.shared;
     let now = shared.clock.now();
-    let Some((entry, count)) = hold.prepare_entry(terms(options), now) else { return Ok(None) };
+    let Some(entry) = hold.prepare_entry(terms(options), now) else { return Ok(None) };
     let mut entering = Entering { client, hold, entry, sent: false, armed: true };
-    let operation = Operation::Reenter { claim: hold.claim.clone(), entry, count, lease: options.lease };
     loop {
         let sent = shared.clock.now();
+        let Some(Tally { entries: count, change, .. }) = hold.tally(sent) else { return Ok(None) };
+        let operation = Operation::Reenter { claim: hold.claim.clone(), entry, count, change, lease: options.lease };
         entering.sent = true;
         match shared.backend.apply(&hold.key, &operation, client.answer_within).await {
             Ok(Outcome::Granted(_)) => {

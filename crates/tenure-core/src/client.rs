@@ -144,6 +144,7 @@ impl Builder {
         let client = self.build(store)?;
         let reached = client.0.shared.backend.reach(within).await;
         reached.map_err(|error| Error::from_store(None, error))?;
+        client.0.shared.heard_from_store();
         Ok(client)
     }
 }
@@ -245,13 +246,15 @@ impl Client {
     pub async fn close(&self, within: Duration) -> Result<(), Error> {
         let shared = &self.0.shared;
         shared.close();
+        // Those who wait for a lock look again, and see that they wait in vain.
+        self.0.hub.wake_all();
         let drained = tokio::time::timeout(within, async {
             loop {
                 let (left, tidied) = (shared.agenda.left.notified(), shared.tidied.notified());
                 tokio::pin!(left, tidied);
                 left.as_mut().enable();
                 tidied.as_mut().enable();
-                match (shared.agenda.is_empty(), shared.chores_open() == 0) {
+                match (shared.agenda.is_empty(), shared.is_quiet()) {
                     (false, _) => left.await,
                     (true, false) => tidied.await,
                     (true, true) => return,

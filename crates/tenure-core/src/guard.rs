@@ -2,7 +2,7 @@
 
 use crate::acquire;
 use crate::event::{AlarmReason, Loss, What};
-use crate::hold::{Hold, Leaving, Left, Standing};
+use crate::hold::{Hold, Leaving, Left, Standing, Tally};
 use crate::inner::Inner;
 use crate::{Error, ErrorKind, Moment, Options, StoreErrorKind};
 use std::future::{Future, poll_fn};
@@ -192,7 +192,7 @@ impl Guard {
         let Some((_, terms)) = self.hold.terms_of(self.entry) else { return self.check() };
         let operation = Operation::Renew { claim: self.hold.claim.clone(), lease: terms.lease };
         let sent = self.now();
-        match shared.backend.apply(self.key(), &operation, self.client.answer_within).await {
+        match shared.ask(self.key(), &operation, self.client.answer_within).await {
             Ok(Outcome::Renewed) => {
                 self.hold.prolong_entry(self.entry, sent);
                 shared.agenda.move_to(&self.hold, self.hold.next_look());
@@ -271,14 +271,11 @@ impl Guard {
         let terms = self.hold.terms_of(self.entry);
         let left = self.hold.leave(self.entry, now, false);
         // Out of the watchdog's sight before the store is told, so that it does not mistake a release for a loss.
-        match left {
-            Left::Well(leaving) | Left::Lost(_, Some(leaving)) if leaving.left > 0 => {
-                shared.agenda.move_to(&self.hold, self.hold.next_look());
-            }
-            _ => {
-                shared.agenda.remove(&self.hold);
-                self.client.forget(&self.hold);
-            }
+        if self.hold.is_over() {
+            shared.agenda.remove(&self.hold);
+            self.client.forget(&self.hold);
+        } else {
+            shared.agenda.move_to(&self.hold, self.hold.next_look());
         }
         if let Some((since, terms)) = terms {
             let held = now.since(since);
@@ -300,16 +297,22 @@ impl Guard {
         let shared = &self.client.shared;
         let mut telling = Telling { guard: self, leaving, done: false };
         let began = self.now();
-        let deadline = self.hold.deadline_of(self.entry);
-        let operation = Operation::Release {
-            claim: self.hold.claim.clone(),
-            left: leaving.left,
-            lease: leaving.lease,
-            cancel: leaving.cancel,
-        };
         let mut unanswered = false;
         loop {
             let now = self.now();
+            let Tally { entries: left, change, lease } = match leaving.left {
+                0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
+                // Others may have come or gone since; if all are gone, the last has told the store.
+                _ => match self.hold.tally(now) {
+                    Some(tally) => tally,
+                    None => {
+                        telling.done = true;
+                        return self.gone_since();
+                    }
+                },
+            };
+            let claim = self.hold.claim.clone();
+            let operation = Operation::Release { claim, left, change, lease, cancel: leaving.cancel };
             let within = self.client.answer_within.min((RELEASE_WITHIN).saturating_sub(now.since(began)));
             match shared.backend.apply(self.key(), &operation, within).await {
                 Ok(Outcome::Released) => {
@@ -320,12 +323,15 @@ impl Guard {
                     telling.done = true;
                     return Ok(Release::StillHeld(left));
                 }
+                Ok(Outcome::NotHeld) if left > 0 && self.hold.was_released() => {
+                    telling.done = true;
+                    return self.gone_since();
+                }
                 Ok(Outcome::NotHeld) => {
                     telling.done = true;
-                    // An earlier sending of this very release went unanswered. Before the deadline nothing else makes
-                    // a store let go of a claim but force, of which holders are told, and forgetting; and the section
-                    // was over before either could matter.
-                    if unanswered && leaving.left == 0 && self.now() < deadline {
+                    // An earlier sending of this very release went unanswered. The lock was ours when it was sent, and the
+                    // section was over: whether that sending freed it or the lease has ended since, it was left well.
+                    if unanswered && leaving.left == 0 {
                         return Ok(Release::Released);
                     }
                     if !crate::watchdog::lose(shared, &self.hold, Loss::Gone) {
@@ -361,6 +367,13 @@ impl Guard {
                 }
             }
         }
+    }
+}
+
+impl Guard {
+    /// The entries that stayed when this one left are gone by now too.
+    fn gone_since(&self) -> Result<Release, Error> {
+        if self.hold.was_released() { Ok(Release::Released) } else { Err(Error::lost(self.key(), Loss::Gone)) }
     }
 }
 

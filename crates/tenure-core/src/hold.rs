@@ -50,6 +50,8 @@ struct State {
     phase: Phase,
     entries: Vec<Entry>,
     next_entry: u32,
+    /// How often the store was told of a new count.
+    changes: u32,
     /// When to renew next, and how often it has failed in a row.
     next_renewal: Moment,
     failures: u32,
@@ -114,6 +116,16 @@ pub(crate) struct Leaving {
     pub(crate) cancel: Option<Cancelled>,
 }
 
+/// How often a claim is in, as the store is to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) entries: u32,
+    /// Rises with every telling, so that the latest counts, whichever arrives last.
+    pub(crate) change: u32,
+    /// How long it must last.
+    pub(crate) lease: Duration,
+}
+
 /// How an entry left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
@@ -157,6 +169,7 @@ impl Hold {
             phase: Phase::Held,
             entries: vec![Entry::new(FIRST_ENTRY, terms, sent)],
             next_entry: FIRST_ENTRY + 1,
+            changes: 0,
             next_renewal,
             failures: 0,
             renewing: false,
@@ -220,8 +233,18 @@ impl Hold {
         matches!(state.phase, Phase::Held | Phase::Jeopardy) && now < state.deadline
     }
 
-    /// Makes room for one more entry: its number, and how often the claim is then in. None if the hold is over.
-    pub(crate) fn prepare_entry(&self, terms: Terms, now: Moment) -> Option<(u32, u32)> {
+    /// Whether nobody is in any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.lock().phase, Phase::Lost(_) | Phase::Released)
+    }
+
+    /// Whether the last entry left well.
+    pub(crate) fn was_released(&self) -> bool {
+        self.lock().phase == Phase::Released
+    }
+
+    /// Makes room for one more entry, and says its number. None if the hold is over.
+    pub(crate) fn prepare_entry(&self, terms: Terms, now: Moment) -> Option<u32> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Held | Phase::Jeopardy) || now >= state.deadline {
             return None;
@@ -230,7 +253,7 @@ impl Hold {
         state.next_entry += 1;
         // Until the store has said yes, the entry counts but is not renewed on its own account.
         state.entries.push(Entry::new(number, terms, now));
-        Some((number, state.count()))
+        Some(number)
     }
 
     /// The store has let the entry in by a request sent at `sent`.
@@ -271,6 +294,12 @@ impl Hold {
         };
         // An entry that was seen to be lost has been taken out of the count then.
         if let Some(why) = over.or(entry.lost) {
+            if over.is_some() && matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+                // We are the first to see that the lease is over.
+                state.lose(why);
+                drop(state);
+                self.changed.notify_waiters();
+            }
             return Left::Lost(why, None);
         }
         let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease });
@@ -281,10 +310,14 @@ impl Hold {
         Left::Well(leaving)
     }
 
-    /// What to tell the store about those who are still in, whenever that is told.
-    pub(crate) fn left(&self, now: Moment) -> (u32, Duration) {
-        let state = self.lock();
-        (state.count(), state.need(now))
+    /// What to tell the store of how often the claim is in now; none if it is over.
+    pub(crate) fn tally(&self, now: Moment) -> Option<Tally> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.changes += 1;
+        Some(Tally { entries: state.count(), change: state.changes, lease: state.need(now) })
     }
 
     /// Looks what is due at this moment; renewals count as due if they fall due by `soon`.

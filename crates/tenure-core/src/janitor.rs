@@ -1,6 +1,6 @@
 //! The janitor: finishes the releases that a drop or a cancelled future left behind.
 
-use crate::hold::{Hold, Leaving};
+use crate::hold::{Hold, Leaving, Tally};
 use crate::shared::Shared;
 use crate::{Moment, StoreErrorKind};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -35,19 +35,28 @@ impl Chore {
         }
     }
 
-    /// What to send, worked out anew for every attempt: others may have come or gone since.
-    fn operation(&self, now: Moment) -> Operation {
+    /// What to send, worked out anew for every attempt: others may have come or gone since. None if the last to go has
+    /// told the store, or will.
+    fn operation(&self, now: Moment) -> Option<Operation> {
         match self {
             Self::Leave { hold, leaving } => {
-                let (left, lease) = if leaving.left == 0 { (0, leaving.lease) } else { hold.left(now) };
-                Operation::Release { claim: hold.claim.clone(), left, lease, cancel: leaving.cancel }
+                let Tally { entries, change, lease } = match leaving.left {
+                    0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
+                    _ => hold.tally(now)?,
+                };
+                let claim = hold.claim.clone();
+                Some(Operation::Release { claim, left: entries, change, lease, cancel: leaving.cancel })
             }
-            Self::Cancel { claim, lease, .. } => Operation::Release {
+            Self::Cancel { claim, lease, .. } => Some(Operation::Release {
                 claim: claim.clone(),
                 left: 0,
+                change: u32::MAX,
                 lease: *lease,
-                cancel: Some(Cancelled { entry: tenure_kernel::FIRST_ENTRY, remember: *lease }),
-            },
+                cancel: Some(Cancelled {
+                    entry: tenure_kernel::FIRST_ENTRY,
+                    remember: (*lease).max(crate::hold::GHOST_MEMORY),
+                }),
+            }),
         }
     }
 
@@ -81,7 +90,7 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
     let mut failures = 0u32;
     loop {
         let now = shared.clock.now();
-        let operation = chore.operation(now);
+        let Some(operation) = chore.operation(now) else { break };
         match shared.backend.apply(chore.key(), &operation, PATIENCE).await {
             Ok(outcome) => {
                 if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&chore, &outcome) {
@@ -89,7 +98,7 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
                 }
                 break;
             }
-            Err(error) if now >= give_up || !error.is_transient() => {
+            Err(error) if now >= give_up || error.kind == StoreErrorKind::Conflict => {
                 tracing::warn!(key = %chore.key(), %error, "gave up releasing; the lease will end it");
                 break;
             }

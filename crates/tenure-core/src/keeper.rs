@@ -34,6 +34,7 @@ impl Keeper {
         let (stop, stopped) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let shared = Arc::clone(shared);
+        let pusher = port.pusher();
         std::thread::Builder::new()
             .name("tenure-keeper".into())
             .spawn(move || {
@@ -42,6 +43,8 @@ impl Keeper {
                 }));
                 if let Err(panic) = outcome {
                     bury(&shared, panic.as_ref());
+                    // Those who wait look again, and see that nobody would look after their locks.
+                    pusher.interrupted();
                 }
                 let _ = end.send(());
             })

@@ -41,5 +41,5 @@ pub use options::Options;
 pub use owner::Owner;
 pub use retry::{Pauses, Retry};
 pub use tenure_kernel as kernel;
-pub use tenure_kernel::{Claim, Holder, Key, Operation, Outcome, Pattern, Token};
+pub use tenure_kernel::{Claim, Holder, Key, Operation, Outcome, Pattern, Stay, Token};
 pub use wakeups::{Interest, Port, Pusher};

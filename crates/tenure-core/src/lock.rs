@@ -102,14 +102,25 @@ impl Lock {
         let patience = |now: Moment| options.wait.map_or(Patience::Endless, |wait| Patience::Until(now.plus(wait)));
         match acquire(&self.client, &self.key, &options, patience).await? {
             Ok(guard) => Ok(guard),
-            Err(Busy { holder, waited }) => {
-                let card = match &holder {
-                    Some(holder) => self.card_of(holder, ASK_WHO).await,
-                    None => None,
-                };
-                Err(Error::timeout(&self.key, waited, holder, card))
-            }
+            // Boxed, as all that is rare, so that a lock that is free takes little room.
+            Err(busy) => Err(Box::pin(self.timed_out(busy)).await),
         }
+    }
+
+    async fn timed_out(&self, Busy { holder, waited }: Busy) -> Error {
+        let holder = match holder {
+            Some(holder) => Some(holder),
+            // We never came to ask: others of this client were before us in line.
+            None => match self.client.shared.backend.apply(&self.key, &Operation::Inspect, ASK_WHO).await {
+                Ok(Outcome::Seen(holder)) => holder,
+                _ => None,
+            },
+        };
+        let card = match &holder {
+            Some(holder) => self.card_of(holder, ASK_WHO).await,
+            None => None,
+        };
+        Error::timeout(&self.key, waited, holder, card)
     }
 
     /// One attempt: the guard, or none if somebody else holds the lock.
@@ -160,9 +171,11 @@ impl Lock {
     }
 
     async fn look(&self) -> Result<Option<Holder>, Error> {
-        match self.apply(&Operation::Inspect).await? {
-            Outcome::Seen(holder) => Ok(holder),
-            other => Err(self.nonsense(&other)),
+        self.client.shared.begin()?;
+        match self.client.shared.ask(&self.key, &Operation::Inspect, self.client.answer_within).await {
+            Ok(Outcome::Seen(holder)) => Ok(holder),
+            Ok(other) => Err(self.nonsense(&other)),
+            Err(error) => Err(Error::from_store(Some(&self.key), error)),
         }
     }
 
@@ -173,22 +186,20 @@ impl Lock {
     ///
     /// As [`inspect`](Lock::inspect).
     pub async fn force_release(&self) -> Result<Option<Holder>, Error> {
-        match self.apply(&Operation::ForceRelease).await? {
-            Outcome::Forced(holder) => {
+        let shared = &self.client.shared;
+        shared.begin()?;
+        // Not asked twice: the second answer would be that nobody holds the lock.
+        match shared.backend.apply(&self.key, &Operation::ForceRelease, self.client.answer_within).await {
+            Ok(Outcome::Forced(holder)) => {
                 if let Some(holder) = &holder {
                     tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
-                    self.client.shared.say_of(&self.key, &holder.claim, || What::Forced { holder: holder.clone() });
+                    shared.say_of(&self.key, &holder.claim, || What::Forced { holder: holder.clone() });
                 }
                 Ok(holder)
             }
-            other => Err(self.nonsense(&other)),
+            Ok(other) => Err(self.nonsense(&other)),
+            Err(error) => Err(Error::from_store(Some(&self.key), error)),
         }
-    }
-
-    async fn apply(&self, operation: &Operation) -> Result<Outcome, Error> {
-        self.client.shared.begin()?;
-        let answer = self.client.shared.backend.apply(&self.key, operation, self.client.answer_within).await;
-        answer.map_err(|error| Error::from_store(Some(&self.key), error))
     }
 
     /// The holder's card, if it can be had in time: good to know, never worth failing for.

@@ -1,9 +1,10 @@
 //! The local queue: of all tasks of one client that want one key, one at a time speaks to the store.
 
+use crate::Moment;
 use crate::wakeups::Watch;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use tenure_kernel::Key;
+use tenure_kernel::{Holder, Key};
 use tokio::sync::oneshot;
 
 /// First come, first served, per key.
@@ -15,6 +16,26 @@ pub(crate) struct Turn {
     line: Option<(Arc<Queue>, Key)>,
     /// The ear on the key is handed on with the turn, so that a queue subscribes once, not once per waiter.
     pub(crate) watch: Option<Watch>,
+    /// What the last to have the turn left for the next.
+    pub(crate) word: Option<Word>,
+}
+
+/// The last to have the turn got the lock, and the store knows that the next waits: it need not ask to be told so.
+pub(crate) struct Word {
+    /// What had been heard when the lock was asked for.
+    pub(crate) heard: u64,
+    /// Who holds it, and since when we know.
+    pub(crate) holder: (Holder, Moment),
+}
+
+impl Turn {
+    /// Whether anybody stands behind.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.line.as_ref().is_some_and(|(queue, key)| {
+            let lines = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.get(key).is_some_and(|line| !line.is_empty())
+        })
+    }
 }
 
 impl Queue {
@@ -29,7 +50,7 @@ impl Queue {
             }
             None => {
                 lines.insert(key.clone(), VecDeque::new());
-                Ok(Turn { line: Some((Arc::clone(self), key.clone())), watch: None })
+                Ok(Turn { line: Some((Arc::clone(self), key.clone())), watch: None, word: None })
             }
         }
     }
@@ -48,16 +69,17 @@ impl Queue {
 impl Drop for Turn {
     fn drop(&mut self) {
         let Some((queue, key)) = self.line.take() else { return };
-        let mut watch = self.watch.take();
+        let (mut watch, mut word) = (self.watch.take(), self.word.take());
         while let Some(call) = queue.next(&key) {
-            let turn = Turn { line: Some((Arc::clone(&queue), key.clone())), watch: watch.take() };
+            let line = Some((Arc::clone(&queue), key.clone()));
+            let turn = Turn { line, watch: watch.take(), word: word.take() };
             // A waiter that was cancelled meanwhile gives the turn back, and the one behind it is called. One that is
             // cancelled after it was called drops the turn, which comes back here.
             match call.send(turn) {
                 Ok(()) => return,
                 Err(mut refused) => {
                     refused.line = None;
-                    watch = refused.watch.take();
+                    (watch, word) = (refused.watch.take(), refused.word.take());
                 }
             }
         }

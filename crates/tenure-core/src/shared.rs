@@ -5,11 +5,11 @@ use crate::backend::DynBackend;
 use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
 use crate::janitor::Chore;
-use crate::{Card, Clock, Error, ErrorKind};
+use crate::{Card, Clock, Error, ErrorKind, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tenure_kernel::{Claim, Key};
+use tenure_kernel::{Claim, Key, Operation, Outcome};
 use tokio::sync::{Notify, mpsc};
 
 /// What a client, its guards and its thread have in common.
@@ -26,10 +26,23 @@ pub(crate) struct Shared {
     next_claim: AtomicU64,
     chores: mpsc::UnboundedSender<Chore>,
     chores_open: AtomicUsize,
-    /// Rung whenever a chore is done.
+    /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
     pub(crate) tidied: Notify,
+    attempts_open: AtomicUsize,
+    heard_from: AtomicBool,
     closed: AtomicBool,
     dead: AtomicBool,
+}
+
+/// An acquire under way, which a close waits for.
+pub(crate) struct Attempting<'a>(&'a Shared);
+
+impl Drop for Attempting<'_> {
+    fn drop(&mut self) {
+        if self.0.attempts_open.fetch_sub(1, Ordering::AcqRel) == 1 && self.0.closed.load(Ordering::Acquire) {
+            self.0.tidied.notify_waiters();
+        }
+    }
 }
 
 impl Shared {
@@ -52,6 +65,8 @@ impl Shared {
             chores,
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
+            attempts_open: AtomicUsize::new(0),
+            heard_from: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             dead: AtomicBool::new(false),
         }
@@ -77,6 +92,39 @@ impl Shared {
             self.first_use.notify_one();
         }
         Ok(())
+    }
+
+    /// Begins an acquire. Counted before the client is asked whether it is closed: a close then either is seen here or
+    /// sees this attempt.
+    pub(crate) fn attempt(&self) -> Result<Attempting<'_>, Error> {
+        self.attempts_open.fetch_add(1, Ordering::AcqRel);
+        let attempting = Attempting(self);
+        self.begin()?;
+        Ok(attempting)
+    }
+
+    /// The store has answered: it is there, whatever happens later.
+    pub(crate) fn heard_from_store(&self) {
+        if !self.heard_from.load(Ordering::Relaxed) {
+            self.heard_from.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the store has ever answered.
+    pub(crate) fn was_heard_from(&self) -> bool {
+        self.heard_from.load(Ordering::Relaxed)
+    }
+
+    /// Asks the store something that may be asked twice: a connection that is found dead at once, as after a restart of
+    /// the store, gets another chance.
+    pub(crate) async fn ask(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
+        let sent = self.clock.now();
+        match self.backend.apply(key, operation, within).await {
+            Err(error) if error.is_transient() && self.clock.now().since(sent) < within / 2 => {
+                self.backend.apply(key, operation, within / 2).await
+            }
+            answer => answer,
+        }
     }
 
     pub(crate) fn close(&self) {
@@ -112,8 +160,14 @@ impl Shared {
         self.tidied.notify_waiters();
     }
 
+    /// How many releases are unfinished.
     pub(crate) fn chores_open(&self) -> usize {
         self.chores_open.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is under way any more.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.chores_open() == 0 && self.attempts_open.load(Ordering::Acquire) == 0
     }
 
     /// Tells subscribers what happened to a hold.

@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tenure_kernel::{Claim, Operation, Outcome, Time, reentrant};
+//! use tenure_kernel::{Claim, Operation, Outcome, Stay, Time, reentrant};
 //!
 //! let claim = Claim::new("billing-7", 1);
-//! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30) };
+//! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30), stay: Stay::No };
 //! let stepped = reentrant::step(reentrant::Record::default(), &acquire, Time::from_micros(1_000), 0);
 //! assert!(matches!(stepped.outcome, Outcome::Granted(grant) if grant.token == 1_000));
 //! ```
@@ -24,6 +24,6 @@ mod time;
 pub use claim::Claim;
 pub use key::{InvalidKey, Key};
 pub use kinds::reentrant;
-pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Token};
+pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Stay, Token};
 pub use pattern::Pattern;
 pub use time::Time;

@@ -20,6 +20,9 @@ pub enum Operation {
         claim: Claim,
         /// For how long.
         lease: Duration,
+        /// Whether the asker stays if the lock is busy. It makes no difference to the outcome, but a store that keeps
+        /// a line of those who wait knows whom to call.
+        stay: Stay,
     },
     /// Go in once more under a claim that already holds.
     Reenter {
@@ -29,6 +32,8 @@ pub enum Operation {
         entry: u32,
         /// How often the claim will then be in.
         count: u32,
+        /// Which of the claim's changes of count this is: a later one that arrived first is not undone.
+        change: u32,
         /// How long at least it must then last.
         lease: Duration,
     },
@@ -45,6 +50,8 @@ pub enum Operation {
         claim: Claim,
         /// How often the claim stays in; none frees the lock.
         left: u32,
+        /// Which of the claim's changes of count this is: a later one that arrived first is not undone.
+        change: u32,
         /// How long at least what stays must last.
         lease: Duration,
         /// An entry whose request may still be under way: it is refused if it arrives after this.
@@ -54,6 +61,20 @@ pub enum Operation {
     ForceRelease,
     /// Look.
     Inspect,
+}
+
+/// Whether somebody who asks for a busy lock stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// One attempt; it goes away.
+    No,
+    /// Its first attempt; it will wait.
+    Waits,
+    /// It has been waiting.
+    Waited {
+        /// Others of its client wait behind it: the client stays in line when this one is in.
+        more: bool,
+    },
 }
 
 /// An entry that was given up before its answer was known.

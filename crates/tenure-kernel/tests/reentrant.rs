@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::time::Duration;
 use tenure_kernel::reentrant::{Record, Stepped, step};
-use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Operation, Outcome, Time, Token};
+use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Operation, Outcome, Stay, Time, Token};
 
 /// A store's memory of one lock, and its clock.
 #[derive(Debug, Clone, Default)]
@@ -48,12 +48,12 @@ fn operations() -> impl Strategy<Value = Operation> {
     let cancel = prop::option::weighted(0.3, (0..3u32, millis(1..80)))
         .prop_map(|given| given.map(|(entry, remember)| Cancelled { entry, remember }));
     prop_oneof![
-        4 => (claims(), millis(1..100)).prop_map(|(claim, lease)| Operation::Acquire { claim, lease }),
-        2 => (claims(), 1..4u32, 1..5u32, millis(1..100))
-            .prop_map(|(claim, entry, count, lease)| Operation::Reenter { claim, entry, count, lease }),
+        4 => (claims(), millis(1..100)).prop_map(|(claim, lease)| Operation::Acquire { claim, lease, stay: Stay::No }),
+        2 => (claims(), 1..4u32, 1..5u32, 1..9u32, millis(1..100))
+            .prop_map(|(claim, entry, count, change, lease)| Operation::Reenter { claim, entry, count, change, lease }),
         2 => (claims(), millis(1..100)).prop_map(|(claim, lease)| Operation::Renew { claim, lease }),
-        3 => (claims(), 0..4u32, millis(1..100), cancel)
-            .prop_map(|(claim, left, lease, cancel)| Operation::Release { claim, left, lease, cancel }),
+        3 => (claims(), 0..4u32, 1..9u32, millis(1..100), cancel)
+            .prop_map(|(claim, left, change, lease, cancel)| Operation::Release { claim, left, change, lease, cancel }),
         1 => Just(Operation::ForceRelease),
         1 => Just(Operation::Inspect),
     ]
@@ -114,7 +114,7 @@ proptest! {
     fn asking_twice_is_asking_once(history in histories(), lease in millis(1..100)) {
         replay(&history, |_, _, outcome, after| {
             if let (Outcome::Granted(first), Some(hold)) = (outcome, &after.record.hold) {
-                let again = Operation::Acquire { claim: hold.claim.clone(), lease };
+                let again = Operation::Acquire { claim: hold.claim.clone(), lease, stay: Stay::No };
                 let mut store = after.clone();
                 match store.apply(&again) {
                     Outcome::Granted(second) => assert_eq!(second, *first),
@@ -129,9 +129,28 @@ proptest! {
     #[test]
     fn re_entry_keeps_the_token(history in histories()) {
         replay(&history, |before, operation, outcome, after| {
-            if let (Operation::Reenter { count, .. }, Outcome::Granted(grant)) = (operation, outcome) {
+            if let (Operation::Reenter { .. }, Outcome::Granted(grant)) = (operation, outcome) {
                 assert_eq!(Some(grant.token), before.current().hold.map(|hold| hold.token));
-                assert_eq!((grant.count, after.watermark), (*count, before.watermark));
+                assert_eq!(after.watermark, before.watermark);
+            }
+        });
+    }
+
+    #[test]
+    fn the_latest_change_counts(history in histories()) {
+        // What the changes of the current hold would have left behind, had they come in order.
+        let mut latest = (0, 1);
+        replay(&history, |before, operation, outcome, after| {
+            match (operation, outcome) {
+                (Operation::Acquire { .. }, Outcome::Granted(_)) if before.current().hold.is_none() => latest = (0, 1),
+                (Operation::Reenter { count, change, .. }, Outcome::Granted(_))
+                | (Operation::Release { left: count, change, .. }, Outcome::StillHeld(_)) if *change >= latest.0 => {
+                    latest = (*change, *count);
+                }
+                _ => {}
+            }
+            if let Some(hold) = &after.record.hold {
+                assert_eq!(hold.count, latest.1);
             }
         });
     }
@@ -171,9 +190,9 @@ proptest! {
                 later.now = later.now.plus(cancel.remember.saturating_sub(Duration::from_micros(1)));
                 let claim = claim.clone();
                 let late = if cancel.entry == FIRST_ENTRY {
-                    Operation::Acquire { claim, lease }
+                    Operation::Acquire { claim, lease, stay: Stay::No }
                 } else {
-                    Operation::Reenter { claim, entry: cancel.entry, count: 9, lease }
+                    Operation::Reenter { claim, entry: cancel.entry, count: 9, change: 9, lease }
                 };
                 let held = later.current().hold;
                 assert_eq!(later.apply(&late), Outcome::Refused);
@@ -191,7 +210,7 @@ proptest! {
                 assert_eq!(later.apply(&Operation::Inspect), Outcome::Seen(None));
                 let renew = Operation::Renew { claim: hold.claim.clone(), lease: Duration::from_millis(1) };
                 assert_eq!(later.apply(&renew), Outcome::NotHeld);
-                let next = Operation::Acquire { claim: claim(99), lease: Duration::from_millis(1) };
+                let next = Operation::Acquire { claim: claim(99), lease: Duration::from_millis(1), stay: Stay::No };
                 assert!(matches!(later.apply(&next), Outcome::Granted(_)));
             }
         });
@@ -205,6 +224,7 @@ proptest! {
                 let leave = Operation::Release {
                     claim: hold.claim.clone(),
                     left: 0,
+                    change: 9,
                     lease: Duration::from_millis(1),
                     cancel: None,
                 };

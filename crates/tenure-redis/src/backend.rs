@@ -1,24 +1,26 @@
 //! The backend: one script per operation.
 
-use crate::call::{Call, Renewals, Step};
+use crate::call::{Call, Hints, Renewals, Step};
 use crate::error::{from_driver, nonsense, unanswered};
+use crate::lines::Lines;
 use crate::links::{InUse, Links};
-use crate::{names, reply, script, wakeups};
+use crate::{names, reply, wakeups};
 use redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value, cmd};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::{
-    Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, StoreError,
+    Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, Stay, StoreError,
     StoreErrorKind,
 };
 
-/// A request that has waited this long for nothing has a dead connection, not a slow one.
+/// A connection that has answered nothing that was sent for this long is dead, not slow.
 const DEAD: Duration = Duration::from_millis(250);
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
 pub struct Redis {
     pub(crate) links: Links,
+    pub(crate) lines: Lines,
     calendar: Calendar,
 }
 
@@ -36,19 +38,14 @@ impl Redis {
     };
 
     pub(crate) fn new(links: Links) -> Self {
-        Self { links, calendar: Calendar::default() }
+        Self { links, lines: Lines::default(), calendar: Calendar::default() }
     }
 
     /// Runs a script, sending its text only if the server does not know it.
     async fn run(&self, call: &impl Call, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
-        match send(&mut in_use, &call.known(), within.saturating_sub(began.elapsed())).await {
-            Err(error) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoScript) => {
-                settle(send(&mut in_use, &call.told(), within.saturating_sub(began.elapsed())).await)
-            }
-            answer => settle(answer),
-        }
+        run_on(&mut in_use, call, began, within).await
     }
 
     /// Runs a plain command.
@@ -59,19 +56,31 @@ impl Redis {
     }
 }
 
-/// Sends on a connection, and gives the connection up if it turns out to be dead.
-async fn send(in_use: &mut InUse, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
-    let answer = in_use.link.send(command, within).await;
-    if let Err(error) = &answer {
-        give_up_if_dead(in_use, error, within);
+async fn run_on(in_use: &mut InUse, call: &impl Call, began: Instant, within: Duration) -> Result<Value, StoreError> {
+    match send(in_use, &call.known(), within.saturating_sub(began.elapsed())).await {
+        Err(error) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoScript) => {
+            // Boxed, because it happens once and would double the room that every call takes.
+            settle(Box::pin(send(in_use, &call.told(), within.saturating_sub(began.elapsed()))).await)
+        }
+        answer => settle(answer),
     }
-    answer
 }
 
-fn give_up_if_dead(in_use: &InUse, error: &RedisError, waited: Duration) {
-    if error.is_unrecoverable_error() || (error.is_timeout() && waited >= DEAD) {
-        in_use.retire();
+/// Sends on a connection, and gives the connection up if it turns out to be dead.
+async fn send(in_use: &mut InUse, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
+    let sent = Instant::now();
+    let answer = in_use.link.send(command, within).await;
+    match &answer {
+        Err(error) if error.is_unrecoverable_error() => in_use.retire(),
+        // Many short waits are as telling as a long one.
+        Err(error) if error.is_timeout() => {
+            if in_use.last_answered().elapsed() >= DEAD {
+                in_use.retire();
+            }
+        }
+        _ => in_use.answered(sent),
     }
+    answer
 }
 
 fn settle(answer: Result<Value, RedisError>) -> Result<Value, StoreError> {
@@ -89,7 +98,10 @@ impl Backend for Redis {
         loop {
             let left = within.saturating_sub(began.elapsed());
             match self.command(&cmd("PING"), left.min(Duration::from_secs(1))).await {
-                Err(error) if error.is_transient() && left > Duration::from_millis(100) => {
+                Err(error) if error.is_transient() => {
+                    if left <= Duration::from_millis(100) {
+                        return Err(self.links.driver().unreachable(&error.message));
+                    }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 answer => return answer.map(drop),
@@ -98,19 +110,39 @@ impl Backend for Redis {
     }
 
     async fn apply(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        let opened = self.links.opened();
-        let look_at_clock = matches!(operation, Operation::Acquire { .. }) && self.calendar.is_old(opened);
-        let call = Step::new(key, operation, look_at_clock)?;
-        let answer = self.run(&call, within).await?;
-        match operation {
-            Operation::Acquire { .. } => {
-                let outcome = reply::acquired(&answer)?;
-                if look_at_clock && matches!(outcome, Outcome::Granted(_)) {
-                    self.calendar.is_new(opened);
+        let began = Instant::now();
+        let mut in_use = self.links.get(within).await?;
+        if let Operation::Acquire { stay, .. } = operation {
+            // Asked after the connection was had: one that was just opened may lead to another server.
+            let opened = self.links.opened();
+            let look_at_clock = self.calendar.is_old(opened);
+            let waited = matches!(stay, Stay::Waited { .. });
+            let since = if waited { self.lines.since(key) } else { None };
+            let call = Step::new(key, operation, Hints { look_at_clock, since })?;
+            let answer = run_on(&mut in_use, &call, began, within).await?;
+            let outcome = reply::acquired(&answer)?;
+            match &outcome {
+                Outcome::Granted(grant) => {
+                    // A claim that held already was told its token of then: nobody looked at the clock.
+                    if look_at_clock && matches!(answer, Value::Int(_)) {
+                        self.calendar.is_new(began, opened);
+                    }
+                    if waited {
+                        self.lines.leave(key);
+                    }
+                    if *stay == (Stay::Waited { more: true }) {
+                        self.lines.stand_since(key, grant.token);
+                    }
                 }
-                Ok(outcome)
+                Outcome::Busy(holder) if *stay != Stay::No => self.lines.stand(key, holder),
+                _ => {}
             }
-            Operation::Reenter { count, .. } => reply::reentered(&answer, *count),
+            return Ok(outcome);
+        }
+        let call = Step::new(key, operation, Hints::default())?;
+        let answer = run_on(&mut in_use, &call, began, within).await?;
+        match operation {
+            Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left, .. } => reply::released(&answer, *left),
             Operation::ForceRelease => Ok(Outcome::Forced(reply::holder(&answer)?)),
@@ -149,7 +181,8 @@ impl Backend for Redis {
             let answer = self.command(&scan, within.saturating_sub(began.elapsed())).await?;
             let (next, found): (u64, Vec<Vec<u8>>) =
                 redis::from_redis_value(answer).map_err(|error| from_driver(&error.into()))?;
-            names.extend(found.into_iter().filter_map(|name| String::from_utf8(name).ok()));
+            let found = found.into_iter().filter_map(|name| String::from_utf8(name).ok());
+            names.extend(found.filter(|name| pattern.matches(name)));
             cursor = next;
             if cursor == 0 {
                 break;
@@ -158,22 +191,24 @@ impl Backend for Redis {
         let keys: Vec<Key> = names.iter().filter_map(|name| Key::new(name).ok()).collect();
         let mut held = Vec::new();
         for keys in keys.chunks(500) {
-            // The text is sent once, so that the rest find it known.
             let mut looks = Pipeline::new();
-            looks.cmd("SCRIPT").arg("LOAD").arg(script::HOLDER.source).ignore();
             looks.ignore_errors();
-            for key in keys {
-                looks.add_command(Step::new(key, &Operation::Inspect, false)?.known());
+            for (at, key) in keys.iter().enumerate() {
+                let look = Step::new(key, &Operation::Inspect, Hints::default())?;
+                // The text is sent once, so that the rest find it known.
+                looks.add_command(if at == 0 { look.told() } else { look.known() });
             }
             let mut in_use = self.links.get(within).await?;
             let answers = in_use.link.send_all(&looks, within.saturating_sub(began.elapsed())).await;
-            let answers = answers.map_err(|error| from_driver(&error))?;
-            // A hash that is no lock is not what was asked for.
-            let seen = keys
-                .iter()
-                .zip(&answers)
-                .filter_map(|(key, answer)| reply::holder(answer).ok().flatten().map(|holder| (key.clone(), holder)));
-            held.extend(seen);
+            for (key, answer) in keys.iter().zip(answers.map_err(|error| from_driver(&error))?) {
+                match answer.extract_error().map_err(|error| from_driver(&error)).and_then(|seen| reply::holder(&seen))
+                {
+                    Ok(holder) => held.extend(holder.map(|holder| (key.clone(), holder))),
+                    // A hash that is no lock is not what was asked for.
+                    Err(error) if error.kind == StoreErrorKind::Conflict => {}
+                    Err(error) => return Err(error),
+                }
+            }
         }
         Ok(held)
     }
@@ -220,19 +255,21 @@ impl Calendar {
         last.is_none_or(|(at, connection)| connection != opened || at.elapsed() >= Self::GOOD_FOR)
     }
 
-    fn is_new(&self, opened: u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), opened));
+    fn is_new(&self, looked: Instant, opened: u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((looked, opened));
     }
 }
 
-/// Redis's own patterns know more than ours: what is special to it alone is taken literally.
+/// The nearest pattern of Redis's own: what is special to it alone is taken literally, and what is one character to us,
+/// but may be several bytes to it, is anything.
 fn glob(pattern: &Pattern) -> String {
     let mut glob = String::with_capacity(pattern.as_str().len());
     for c in pattern.as_str().chars() {
-        if matches!(c, '[' | ']' | '\\') {
-            glob.push('\\');
+        match c {
+            '[' | ']' | '\\' => glob.extend(['\\', c]),
+            '?' => glob.push('*'),
+            _ => glob.push(c),
         }
-        glob.push(c);
     }
     glob
 }

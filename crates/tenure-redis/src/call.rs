@@ -4,7 +4,7 @@ use crate::names;
 use crate::script::{self, Script};
 use redis::{Cmd, ToRedisArgs};
 use std::time::Duration;
-use tenure_core::{Key, Operation, Renewal, StoreError, StoreErrorKind};
+use tenure_core::{Key, Operation, Renewal, Stay, StoreError, StoreErrorKind};
 
 /// A script, its keys and its arguments.
 pub(crate) trait Call: Sync {
@@ -35,16 +35,25 @@ pub(crate) trait Call: Sync {
     }
 }
 
+/// What this client knows that the script can use.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Hints {
+    /// It is time to bring the watermark up to the server's clock.
+    pub(crate) look_at_clock: bool,
+    /// Since when, in server time, the client has been waiting for the lock.
+    pub(crate) since: Option<u64>,
+}
+
 /// One operation on one lock.
 pub(crate) struct Step<'a> {
     key: &'a Key,
     operation: &'a Operation,
-    look_at_clock: bool,
+    hints: Hints,
     script: &'static Script,
 }
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(key: &'a Key, operation: &'a Operation, look_at_clock: bool) -> Result<Self, StoreError> {
+    pub(crate) fn new(key: &'a Key, operation: &'a Operation, hints: Hints) -> Result<Self, StoreError> {
         let script = match operation {
             Operation::Acquire { .. } => &script::ACQUIRE,
             Operation::Reenter { .. } => &script::REENTER,
@@ -60,7 +69,7 @@ impl<'a> Step<'a> {
                 ));
             }
         };
-        Ok(Self { key, operation, look_at_clock, script })
+        Ok(Self { key, operation, hints, script })
     }
 }
 
@@ -70,47 +79,56 @@ impl Call for Step<'_> {
     }
 
     fn size(&self) -> (usize, usize) {
-        (6, 3 * self.key.as_str().len() + 256)
+        (8, 4 * self.key.as_str().len() + 256)
     }
 
     fn write(&self, command: &mut Cmd) {
         let (key, name) = (self.key, self.key.as_str());
         match self.operation {
-            Operation::Acquire { claim, lease } => {
+            Operation::Acquire { claim, lease, stay } => {
                 let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
-                command.arg(3).arg(name).arg(names::WATERMARK).arg(tombstone);
+                command.arg(4).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::line(key));
                 command.arg(claim.as_str()).arg(Millis(*lease));
-                if self.look_at_clock {
-                    command.arg("time");
+                command.arg(if self.hints.look_at_clock { "time" } else { "" });
+                match (stay, self.hints.since) {
+                    (Stay::No, _) => command.arg(""),
+                    (Stay::Waited { .. }, Some(since)) => command.arg(since),
+                    (Stay::Waits | Stay::Waited { .. }, _) => command.arg("waits"),
+                };
+                if *stay == (Stay::Waited { more: true }) {
+                    command.arg("more");
                 }
             }
-            Operation::Reenter { claim, entry, count, lease } => {
+            Operation::Reenter { claim, entry, count, change, lease } => {
                 command.arg(2).arg(name).arg(names::tombstone(key, claim, *entry));
-                command.arg(claim.as_str()).arg(*count).arg(Millis(*lease));
+                command.arg(claim.as_str()).arg(*count).arg(*change).arg(Millis(*lease));
             }
             Operation::Renew { claim, lease } => {
                 command.arg(1).arg(name).arg(claim.as_str()).arg(Millis(*lease));
             }
             Operation::Release { claim, left: 0, cancel, .. } => match cancel {
                 None => {
-                    command.arg(2).arg(name).arg(names::channel(key)).arg(claim.as_str());
+                    command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key));
+                    command.arg(claim.as_str()).arg(names::NOTICE);
                 }
                 Some(cancel) => {
-                    command.arg(3).arg(name).arg(names::channel(key)).arg(names::tombstone(key, claim, cancel.entry));
-                    command.arg(claim.as_str()).arg(Millis(cancel.remember));
+                    command.arg(4).arg(name).arg(names::channel(key)).arg(names::line(key));
+                    command.arg(names::tombstone(key, claim, cancel.entry));
+                    command.arg(claim.as_str()).arg(names::NOTICE).arg(Millis(cancel.remember));
                 }
             },
-            Operation::Release { claim, left, lease, cancel } => match cancel {
-                None => {
-                    command.arg(1).arg(name).arg(claim.as_str()).arg(*left).arg(Millis(*lease));
+            Operation::Release { claim, left, change, lease, cancel } => {
+                match cancel {
+                    None => command.arg(1).arg(name),
+                    Some(cancel) => command.arg(2).arg(name).arg(names::tombstone(key, claim, cancel.entry)),
+                };
+                command.arg(claim.as_str()).arg(*left).arg(*change).arg(Millis(*lease));
+                if let Some(cancel) = cancel {
+                    command.arg(Millis(cancel.remember));
                 }
-                Some(cancel) => {
-                    command.arg(2).arg(name).arg(names::tombstone(key, claim, cancel.entry));
-                    command.arg(claim.as_str()).arg(*left).arg(Millis(*lease)).arg(Millis(cancel.remember));
-                }
-            },
+            }
             Operation::ForceRelease => {
-                command.arg(2).arg(name).arg(names::channel(key)).arg(names::NOTICE);
+                command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key)).arg(names::NOTICE);
             }
             // `new` has let nothing else through.
             _ => {

@@ -112,10 +112,18 @@ impl Parts {
                     return Err(Error::invalid(format!("tls options need a `rediss://` url: option=`{option}`")));
                 }
                 _ => {
-                    return Err(Error::invalid(format!(
-                        "the url has an option that redis does not know, use db, user, password, tls_ca, tls_cert or \
-                         tls_key: option=`{option}`"
-                    )));
+                    let known = "use db, user, password, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` \
+                                 and `@` in passwords";
+                    let query = url.query().unwrap_or_default();
+                    // What is no option may be a piece of a password that was not encoded.
+                    let innocent = option.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+                        && !query.contains('@')
+                        && !query.contains("password=");
+                    return Err(Error::invalid(if innocent {
+                        format!("the url has an option that redis does not know, {known}: option=`{option}`")
+                    } else {
+                        format!("the url has an option that redis does not know, {known}")
+                    }));
                 }
             }
         }
@@ -138,7 +146,9 @@ fn address(url: &Url) -> Result<ConnectionAddr, Error> {
         "redis" => Ok(ConnectionAddr::Tcp(host()?, port)),
         "rediss" => Ok(ConnectionAddr::TcpTls { host: host()?, port, insecure: false, tls_params: None }),
         "redis+unix" if url.path().len() > 1 && url.host().is_none() => {
-            Ok(ConnectionAddr::Unix(PathBuf::from(url.path())))
+            let path = percent_encoding::percent_decode_str(url.path()).decode_utf8();
+            let path = path.map_err(|_| Error::invalid("the socket's path is not percent-encoded UTF-8"))?;
+            Ok(ConnectionAddr::Unix(PathBuf::from(&*path)))
         }
         "redis+unix" => {
             Err(Error::invalid("a unix url needs the socket's whole path: write `redis+unix:///run/redis.sock`"))
@@ -151,13 +161,22 @@ fn address(url: &Url) -> Result<ConnectionAddr, Error> {
 
 fn database(text: &str) -> Result<i64, Error> {
     text.parse().ok().filter(|db| *db >= 0).ok_or_else(|| {
-        Error::invalid(format!("a redis database is a number from 0 on: write `redis://host:port/0`: db=`{text}`"))
+        let rule = "a redis database is a number from 0 on: write `redis://host:port/0`";
+        // With an `@` in it, it is more likely the rest of a password that was not percent-encoded.
+        Error::invalid(if text.contains('@') {
+            format!("{rule}, and percent-encode `/` and `@` in passwords")
+        } else {
+            format!("{rule}: db=`{text}`")
+        })
     })
 }
 
 impl TlsFiles {
     #[cfg(feature = "tls")]
     fn open(self, info: redis::ConnectionInfo) -> Result<Client, Error> {
+        use rustls::pki_types::CertificateDer;
+        use rustls::pki_types::pem::PemObject;
+
         let read = |what: &str, path: &PathBuf| {
             std::fs::read(path).map_err(|error| {
                 Error::invalid(format!("the file of `{what}` cannot be read: {error} path=`{}`", path.display()))
@@ -171,6 +190,14 @@ impl TlsFiles {
             _ => return Err(Error::invalid("tls_cert and tls_key go together: give both or neither")),
         };
         let root_cert = self.ca.as_ref().map(|ca| read("tls_ca", ca)).transpose()?;
+        if let (Some(ca), Some(pem)) = (&self.ca, &root_cert)
+            && !matches!(CertificateDer::pem_slice_iter(pem).next(), Some(Ok(_)))
+        {
+            return Err(Error::invalid(format!(
+                "the file of `tls_ca` holds no certificate, give one in PEM form: path=`{}`",
+                ca.display()
+            )));
+        }
         if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
             return Client::open(info).map_err(|error| refused(&error));
         }

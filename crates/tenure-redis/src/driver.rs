@@ -42,6 +42,11 @@ impl Driver {
         crate::error::address(&self.client)
     }
 
+    /// The server cannot be reached: where it should be, and why not.
+    pub(crate) fn unreachable(&self, why: &str) -> StoreError {
+        crate::error::unreachable(&self.client, why)
+    }
+
     /// Opens a connection for commands. It lives on the runtime it was opened on.
     pub(crate) async fn open(&self, within: Duration) -> Result<Link, StoreError> {
         let config = AsyncConnectionConfig::new()
@@ -53,7 +58,7 @@ impl Driver {
         match tokio::time::timeout(within, opening).await {
             Ok(Ok(connection)) => Ok(Link(connection)),
             Ok(Err(error)) => Err(self.not_reached(&error)),
-            Err(_) => Err(crate::error::unreachable(&self.client, "no answer in time")),
+            Err(_) => Err(self.unreachable("no answer in time")),
         }
     }
 
@@ -65,14 +70,14 @@ impl Driver {
                 Ok(Ear { sink, stream })
             }
             Ok(Err(error)) => Err(self.not_reached(&error)),
-            Err(_) => Err(crate::error::unreachable(&self.client, "no answer in time")),
+            Err(_) => Err(self.unreachable("no answer in time")),
         }
     }
 
     /// Nothing but a greeting was sent, so whatever went wrong, nothing was done.
     fn not_reached(&self, error: &RedisError) -> StoreError {
         let told = from_driver(error);
-        if told.is_transient() { crate::error::unreachable(&self.client, &told.message) } else { told }
+        if told.is_transient() { self.unreachable(&told.message) } else { told }
     }
 }
 

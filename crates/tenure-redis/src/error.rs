@@ -12,6 +12,14 @@ pub(crate) fn from_driver(error: &RedisError) -> StoreError {
             StoreErrorKind::Denied,
             format!("redis does not let us: check the user, the password and the user's rights: {said}"),
         ),
+        // Before it knows who we are, the server does not even read a request of some length.
+        _ if said.contains("unauthenticated") => {
+            (StoreErrorKind::Denied, format!("redis does not let us: it wants a user and a password: {said}"))
+        }
+        // What a script's own commands are denied comes without a code of its own.
+        _ if said.contains("user executing the script can't") => {
+            (StoreErrorKind::Denied, format!("redis does not let our scripts: grant the user what they use: {said}"))
+        }
         ("WRONGTYPE" | "NOTALOCK", _) => (
             StoreErrorKind::Conflict,
             "the key is in use for something that is no lock of this kind: choose another key".to_owned(),
@@ -22,6 +30,9 @@ pub(crate) fn from_driver(error: &RedisError) -> StoreError {
         ),
         ("LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "BUSY" | "MISCONF" | "OOM" | "NOREPLICAS", _) => {
             (StoreErrorKind::Unreachable, format!("redis cannot serve locks now: {said}"))
+        }
+        _ if said.contains("max number of clients") => {
+            (StoreErrorKind::Unreachable, format!("redis has no room for another connection, raise maxclients: {said}"))
         }
         (_, ErrorKind::Server(ServerErrorKind::NoPerm)) => {
             (StoreErrorKind::Denied, format!("redis does not let us: check the user's rights: {said}"))

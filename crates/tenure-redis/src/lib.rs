@@ -8,6 +8,7 @@ mod call;
 mod config;
 mod driver;
 mod error;
+mod lines;
 mod links;
 mod names;
 mod reply;

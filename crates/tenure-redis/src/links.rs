@@ -7,7 +7,7 @@ use crate::driver::{Driver, Link};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenure_core::StoreError;
 use tokio::runtime::{Handle, Id};
 
@@ -32,6 +32,8 @@ struct Current {
     link: Option<Link>,
     /// Rises with every connection, so that a failure of an old one does not cost the new one.
     generation: u64,
+    /// When the last request was sent that this connection answered, or when it was opened.
+    answered: Option<Instant>,
 }
 
 /// A connection in use.
@@ -58,9 +60,14 @@ impl Links {
     /// This runtime's connection, opened if need be.
     pub(crate) async fn get(&self, within: Duration) -> Result<InUse, StoreError> {
         let slot = self.slot();
-        if let Some(in_use) = slot.in_use() {
-            return Ok(in_use);
+        match slot.in_use() {
+            Some(in_use) => Ok(in_use),
+            // Boxed, because opening takes a lot of room and hardly ever happens.
+            None => Box::pin(self.open(slot, within)).await,
         }
+    }
+
+    async fn open(&self, slot: Arc<Slot>, within: Duration) -> Result<InUse, StoreError> {
         let opened = tokio::time::timeout(within, async {
             // One opens, the others wait for it.
             let _opening = slot.opening.lock().await;
@@ -72,14 +79,12 @@ impl Links {
             let mut current = slot.lock();
             current.generation += 1;
             current.link = Some(link.clone());
+            current.answered = Some(Instant::now());
             Ok(InUse { link, slot: Arc::clone(&slot), generation: current.generation })
         });
         match opened.await {
             Ok(opened) => opened,
-            Err(_) => Err(StoreError::new(
-                tenure_core::StoreErrorKind::Unreachable,
-                "redis cannot be reached: no connection in time",
-            )),
+            Err(_) => Err(self.driver.unreachable("no connection in time")),
         }
     }
 
@@ -109,6 +114,19 @@ impl Slot {
 }
 
 impl InUse {
+    /// A request that was sent then has been answered.
+    pub(crate) fn answered(&self, sent: Instant) {
+        let mut current = self.slot.lock();
+        if current.generation == self.generation {
+            current.answered = current.answered.max(Some(sent));
+        }
+    }
+
+    /// When the last request was sent that was answered.
+    pub(crate) fn last_answered(&self) -> Instant {
+        self.slot.lock().answered.unwrap_or_else(Instant::now)
+    }
+
     /// The connection failed: the next request opens another.
     pub(crate) fn retire(&self) {
         let mut current = self.slot.lock();

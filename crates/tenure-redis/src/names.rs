@@ -1,30 +1,36 @@
 //! The names of keys and channels. The lock's key is the user's; all others follow Redisson's brace rule, so that
 //! everything about one lock lies in one slot of a cluster.
 
+use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
+use std::fmt;
 use tenure_core::{Claim, Key};
 
 /// The largest token handed out so far.
 pub(crate) const WATERMARK: &str = "tenure:fence";
 /// What a client's own channel begins with; its id follows.
 pub(crate) const NOTICE: &str = "tenure:notice:";
-/// What a lock's channel begins with; a Java service on Redisson publishes and listens there too.
-const CHANNEL: &str = "redisson_lock__channel";
-const TOMBSTONE: &str = "tenure:cancelled";
 
-/// Where releases of a lock are made known.
-pub(crate) fn channel(key: &Key) -> String {
-    let key = key.as_str();
-    if key.contains('{') { format!("{CHANNEL}:{key}") } else { format!("{CHANNEL}:{{{key}}}") }
+/// The name of something that belongs to a lock, written where it is needed without being put together first.
+#[derive(Clone, Copy)]
+pub(crate) struct Beside<'a> {
+    what: &'static str,
+    key: &'a Key,
+    entry: Option<(&'a Claim, u32)>,
+}
+
+/// Where releases of a lock are made known; a Java service on Redisson publishes and listens there too.
+pub(crate) fn channel(key: &Key) -> Beside<'_> {
+    Beside { what: "redisson_lock__channel", key, entry: None }
+}
+
+/// Where the clients that wait for a lock stand in line.
+pub(crate) fn line(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:line", key, entry: None }
 }
 
 /// Where it is remembered that an entry was given up.
-pub(crate) fn tombstone(key: &Key, claim: &Claim, entry: u32) -> String {
-    let (key, claim) = (key.as_str(), claim.as_str());
-    if key.contains('{') {
-        format!("{TOMBSTONE}:{key}:{claim}/{entry}")
-    } else {
-        format!("{TOMBSTONE}:{{{key}}}:{claim}/{entry}")
-    }
+pub(crate) fn tombstone<'a>(key: &'a Key, claim: &'a Claim, entry: u32) -> Beside<'a> {
+    Beside { what: "tenure:cancelled", key, entry: Some((claim, entry)) }
 }
 
 /// Where a client's card lies.
@@ -37,14 +43,36 @@ pub(crate) fn notice(client: &str) -> String {
     format!("{NOTICE}{client}")
 }
 
+impl fmt::Display for Beside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.key.as_str().contains('{') { ("", "") } else { ("{", "}") };
+        for part in [self.what, ":", open, self.key.as_str(), close] {
+            f.write_str(part)?;
+        }
+        match self.entry {
+            Some((claim, entry)) => write!(f, ":{claim}/{entry}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ToRedisArgs for Beside<'_> {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg_fmt(self);
+    }
+}
+
+impl ToSingleRedisArg for Beside<'_> {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_follow_the_brace_rule() {
-        let name = |key: &str| channel(&Key::new(key).unwrap());
-        assert_eq!(name("order:pay"), "redisson_lock__channel:{order:pay}");
-        assert_eq!(name("{order}:pay"), "redisson_lock__channel:{order}:pay");
+        let (plain, braced) = (Key::new("order:pay").unwrap(), Key::new("{order}:pay").unwrap());
+        assert_eq!(channel(&plain).to_string(), "redisson_lock__channel:{order:pay}");
+        assert_eq!(channel(&braced).to_string(), "redisson_lock__channel:{order}:pay");
+        assert_eq!(tombstone(&plain, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled:{order:pay}:c:7/2");
     }
 }

@@ -12,10 +12,7 @@ pub(crate) fn acquired(value: &Value) -> Result<Outcome, StoreError> {
         Value::Int(0) => Ok(Outcome::Refused),
         Value::Int(_) => Ok(Outcome::Granted(Grant { token: number(value)?, count: 1 })),
         Value::Array(parts) => match parts.as_slice() {
-            [token, count] => {
-                let count = number(count)?;
-                Ok(Outcome::Granted(Grant { token: number(token)?, count: u32::try_from(count).unwrap_or(u32::MAX) }))
-            }
+            [token, count] => Ok(Outcome::Granted(grant(token, count)?)),
             // Whoever held it was gone by the time the script looked, which cannot be within one script.
             _ => holder(value)?.map(Outcome::Busy).ok_or_else(|| nonsense(value)),
         },
@@ -24,13 +21,20 @@ pub(crate) fn acquired(value: &Value) -> Result<Outcome, StoreError> {
 }
 
 /// Reads the reply of `reenter.lua`.
-pub(crate) fn reentered(value: &Value, count: u32) -> Result<Outcome, StoreError> {
+pub(crate) fn reentered(value: &Value) -> Result<Outcome, StoreError> {
     match value {
         Value::Int(-1) => Ok(Outcome::Refused),
         Value::Int(0) => Ok(Outcome::NotHeld),
-        Value::BulkString(_) => Ok(Outcome::Granted(Grant { token: number(value)?, count })),
+        Value::Array(parts) => match parts.as_slice() {
+            [token, count] => Ok(Outcome::Granted(grant(token, count)?)),
+            _ => Err(nonsense(value)),
+        },
         _ => Err(nonsense(value)),
     }
+}
+
+fn grant(token: &Value, count: &Value) -> Result<Grant, StoreError> {
+    Ok(Grant { token: number(token)?, count: u32::try_from(number(count)?).unwrap_or(u32::MAX) })
 }
 
 /// Reads the reply of `holder.lua` and `force.lua`.
@@ -46,6 +50,7 @@ pub(crate) fn holder(value: &Value) -> Result<Option<Holder>, StoreError> {
     for pair in fields.chunks_exact(2) {
         match text(&pair[0])? {
             "fence" => token = Some(number(&pair[1])?),
+            "line" | "change" => drop(number(&pair[1])?),
             name if is_claim(name) => claim = Some((Claim::found(name), number(&pair[1])?)),
             _ => return Err(no_lock()),
         }
@@ -74,7 +79,7 @@ pub(crate) fn released(value: &Value, left: u32) -> Result<Outcome, StoreError> 
     match (value, left) {
         (Value::Int(0), _) => Ok(Outcome::NotHeld),
         (Value::Int(_), 0) => Ok(Outcome::Released),
-        (Value::Int(_), left) => Ok(Outcome::StillHeld(left)),
+        (Value::Int(_), _) => Ok(Outcome::StillHeld(u32::try_from(number(value)?).unwrap_or(u32::MAX))),
         (other, _) => Err(nonsense(other)),
     }
 }

@@ -3,19 +3,20 @@
 use crate::backend::Redis;
 use crate::driver::{Ear, Message};
 use crate::names;
-use redis::{Value, cmd};
 use std::collections::HashMap;
 use std::time::Duration;
 use tenure_core::{Claim, Interest, Key, Port, Pusher, StoreError};
+use tokio::time::Instant;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 /// How often a quiet connection is asked whether anybody is there.
 const PING_EVERY: Duration = Duration::from_secs(2);
+/// A release calls the client that has waited longest; the others hold back for this long, in case it is not there.
+const HOLD_BACK: Duration = Duration::from_millis(5);
 
 /// Carries wake-ups to the client for as long as it lives, reconnecting whenever the connection is lost.
 pub(crate) async fn listen(redis: &Redis, mut port: Port) {
     let pusher = port.pusher();
-    let mut server = None;
     let mut failures = 0u32;
     loop {
         match open(redis, &mut port).await {
@@ -24,8 +25,9 @@ pub(crate) async fn listen(redis: &Redis, mut port: Port) {
                 for key in channels.values() {
                     pusher.live(key);
                 }
-                heed_restart(redis, &mut server, &pusher).await;
-                let error = hear(&mut ear, &mut port, &mut channels).await;
+                // The server may have been restarted empty, and notices may have been missed: ask about every hold.
+                pusher.may_have_forgotten();
+                let error = hear(redis, &mut ear, &mut port, &mut channels).await;
                 tracing::debug!(%error, "the connection for wake-ups was lost");
                 // Messages are missed from now on: everyone looks again, and by themselves until we hear again.
                 pusher.interrupted();
@@ -42,7 +44,8 @@ pub(crate) async fn listen(redis: &Redis, mut port: Port) {
 /// A connection that listens to all that is wanted now.
 async fn open(redis: &Redis, port: &mut Port) -> Result<(Ear, HashMap<String, Key>), StoreError> {
     let mut ear = redis.links.driver().listen(ANSWER_WITHIN).await?;
-    let channels: HashMap<String, Key> = port.watched().into_iter().map(|key| (names::channel(&key), key)).collect();
+    let channels: HashMap<String, Key> =
+        port.watched().into_iter().map(|key| (names::channel(&key).to_string(), key)).collect();
     let mut all: Vec<String> = channels.keys().cloned().collect();
     all.push(names::notice(port.client()));
     ear.subscribe(&all, ANSWER_WITHIN).await?;
@@ -50,21 +53,32 @@ async fn open(redis: &Redis, port: &mut Port) -> Result<(Ear, HashMap<String, Ke
 }
 
 /// Hears and passes on until the connection is lost; says why it was.
-async fn hear(ear: &mut Ear, port: &mut Port, channels: &mut HashMap<String, Key>) -> StoreError {
+async fn hear(redis: &Redis, ear: &mut Ear, port: &mut Port, channels: &mut HashMap<String, Key>) -> StoreError {
     let pusher = port.pusher();
     let notice = names::notice(port.client());
     let mut quiet = tokio::time::interval(PING_EVERY);
     quiet.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut held_back = HeldBack::default();
     loop {
         let done = tokio::select! {
             message = ear.hear() => match message {
+                Some(message) if message.channel == notice => {
+                    heed_notice(&message, &pusher, &mut held_back);
+                    Ok(())
+                }
                 Some(message) => {
-                    pass_on(&message, &notice, channels, &pusher);
+                    if let Some(key) = channels.get(&message.channel) {
+                        if redis.lines.since(key).is_some() { held_back.put(key) } else { pusher.wake(key) }
+                    }
                     Ok(())
                 }
                 None => Err(crate::error::unanswered()),
             },
-            interest = port.next() => heed(interest, ear, port, channels, &pusher).await,
+            key = held_back.next() => {
+                pusher.wake(&key);
+                Ok(())
+            }
+            interest = port.next() => heed(redis, interest, ear, port, channels, &pusher).await,
             _ = quiet.tick() => ear.ping(ANSWER_WITHIN).await,
         };
         if let Err(error) = done {
@@ -73,16 +87,48 @@ async fn hear(ear: &mut Ear, port: &mut Port, channels: &mut HashMap<String, Key
     }
 }
 
-fn pass_on(message: &Message, notice: &str, channels: &HashMap<String, Key>, pusher: &Pusher) {
-    if message.channel == notice {
-        pusher.forced(&Claim::found(&String::from_utf8_lossy(&message.payload)));
-    } else if let Some(key) = channels.get(&message.channel) {
-        pusher.wake(key);
+/// What concerns this client alone: it is its turn, or it was put out.
+fn heed_notice(message: &Message, pusher: &Pusher, held_back: &mut HeldBack) {
+    let text = String::from_utf8_lossy(&message.payload);
+    match text.split_once(' ') {
+        Some(("turn", key)) => {
+            if let Ok(key) = Key::new(key) {
+                held_back.remove(&key);
+                pusher.wake(&key);
+            }
+        }
+        Some(("forced", claim)) => pusher.forced(&Claim::found(claim)),
+        _ => tracing::debug!(%text, "a notice that means nothing to this version"),
+    }
+}
+
+/// Keys whose release was heard while it may have been somebody else's turn.
+#[derive(Default)]
+struct HeldBack(HashMap<Key, Instant>);
+
+impl HeldBack {
+    fn put(&mut self, key: &Key) {
+        self.0.entry(key.clone()).or_insert_with(|| Instant::now() + HOLD_BACK);
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.0.remove(key);
+    }
+
+    /// The next key that was held back for long enough; pending while there is none.
+    async fn next(&mut self) -> Key {
+        let Some((key, at)) = self.0.iter().min_by_key(|(_, at)| **at).map(|(key, at)| (key.clone(), *at)) else {
+            return std::future::pending().await;
+        };
+        tokio::time::sleep_until(at).await;
+        self.0.remove(&key);
+        key
     }
 }
 
 /// Subscribes and unsubscribes as waiters come and go, all that has piled up at once.
 async fn heed(
+    redis: &Redis,
     first: Interest,
     ear: &mut Ear,
     port: &mut Port,
@@ -99,15 +145,18 @@ async fn heed(
         next = port.try_next();
     }
     let (come, gone): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, wanted)| *wanted);
+    for (key, _) in &gone {
+        redis.lines.leave(key);
+    }
     if !gone.is_empty() {
-        let names: Vec<String> = gone.iter().map(|(key, _)| names::channel(key)).collect();
+        let names: Vec<String> = gone.iter().map(|(key, _)| names::channel(key).to_string()).collect();
         for name in &names {
             channels.remove(name);
         }
         ear.unsubscribe(&names, ANSWER_WITHIN).await?;
     }
     if !come.is_empty() {
-        let names: Vec<String> = come.iter().map(|(key, _)| names::channel(key)).collect();
+        let names: Vec<String> = come.iter().map(|(key, _)| names::channel(key).to_string()).collect();
         channels.extend(names.iter().cloned().zip(come.iter().map(|(key, _)| key.clone())));
         ear.subscribe(&names, ANSWER_WITHIN).await?;
         for (key, _) in &come {
@@ -115,26 +164,4 @@ async fn heed(
         }
     }
     Ok(())
-}
-
-/// A server that is not the one we knew may have forgotten its grants: holders ask at once. If it does not say which
-/// one it is, it is taken for another.
-async fn heed_restart(redis: &Redis, known: &mut Option<String>, pusher: &Pusher) {
-    let first = known.is_none();
-    let now = run_id(redis).await;
-    if !first && (now.is_none() || now != *known) {
-        tracing::warn!("redis was restarted or replaced: asking about every lock held");
-        pusher.may_have_forgotten();
-    }
-    *known = Some(now.unwrap_or_default());
-}
-
-async fn run_id(redis: &Redis) -> Option<String> {
-    let answer = redis.command(cmd("INFO").arg("server"), ANSWER_WITHIN).await.ok()?;
-    let text = match answer {
-        Value::BulkString(bytes) => String::from_utf8(bytes).ok()?,
-        Value::VerbatimString { text, .. } => text,
-        _ => return None,
-    };
-    text.lines().find_map(|line| line.strip_prefix("run_id:")).map(|id| id.trim().to_owned())
 }

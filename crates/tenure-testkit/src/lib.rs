@@ -3,7 +3,10 @@
 //!
 //! - [`servers`]: real server processes that a test may pause, kill and restart.
 //! - [`proxy`]: a TCP proxy that cuts, hangs, delays, loses replies and delivers requests late.
+//! - [`taker`]: a process that takes locks, to be killed or to compete with.
 //! - [`history`]: records who held which lock when, and finds overlaps and tokens out of order.
+//! - [`conformance`]: what every backend has to get right, run by one line.
+//! - [`oracle`]: replays random operations on a backend and on the specification.
 //!
 //! ```
 //! use tenure_testkit::{FaultProxy, RedisServer};
@@ -20,10 +23,14 @@
 //! assert_eq!(server.keys("*"), ["n"], "and yet it happened");
 //! ```
 
+pub mod conformance;
 pub mod history;
+pub mod oracle;
 pub mod proxy;
 pub mod servers;
+pub mod taker;
 
 pub use self::history::{History, Report};
 pub use self::proxy::FaultProxy;
 pub use self::servers::RedisServer;
+pub use self::taker::Taker;

@@ -6,7 +6,8 @@
 //! * `tokens_only_grow`: a fresh grant's token exceeds every token granted before from the same watermark, and is
 //!   not below the store's time.
 //! * `asking_twice_is_asking_once`: an acquire repeated by the claim that holds returns the same token and count.
-//! * `re_entry_keeps_the_token`: re-entry sets the count it was given and leaves the token alone.
+//! * `re_entry_keeps_the_token`: re-entry leaves the token alone.
+//! * `the_latest_change_counts`: the count is the one of the latest change, in whatever order changes arrive.
 //! * `nothing_shortens_a_lease`: re-entry, renewal and partial release never bring the end of a lease nearer.
 //! * `only_the_claim_may`: renew, re-enter and release by any other claim change nothing.
 //! * `cancelled_stays_cancelled`: an entry that was cancelled is refused for as long as that is remembered.
@@ -32,6 +33,8 @@ pub struct Hold {
     pub claim: Claim,
     /// How often.
     pub count: u32,
+    /// The claim's change that set the count.
+    pub change: u32,
     /// Its fencing token.
     pub token: Token,
     /// When its lease ends.
@@ -95,6 +98,13 @@ impl Hold {
         Grant { token: self.token, count: self.count }
     }
 
+    /// Counts the claim's entries, unless a later change has.
+    fn set_count(&mut self, count: u32, change: u32) {
+        if change >= self.change {
+            (self.count, self.change) = (count, change);
+        }
+    }
+
     /// Lasts until `end` at least.
     fn last_until(&mut self, end: Time) {
         self.ends = self.ends.max(end);
@@ -106,12 +116,12 @@ impl Hold {
 pub fn step(mut record: Record, operation: &Operation, now: Time, mut watermark: Token) -> Stepped {
     record.forget_what_ended(now);
     let outcome = match operation {
-        Operation::Acquire { claim, lease } => acquire(&mut record, claim, now.plus(*lease), now, &mut watermark),
-        Operation::Reenter { claim, entry, count, lease } => {
+        Operation::Acquire { claim, lease, .. } => acquire(&mut record, claim, now.plus(*lease), now, &mut watermark),
+        Operation::Reenter { claim, entry, count, change, lease } => {
             if record.is_cancelled(claim, *entry) {
                 Outcome::Refused
             } else if let Some(hold) = record.held_by(claim) {
-                hold.count = *count;
+                hold.set_count(*count, *change);
                 hold.last_until(now.plus(*lease));
                 Outcome::Granted(hold.grant())
             } else {
@@ -125,8 +135,8 @@ pub fn step(mut record: Record, operation: &Operation, now: Time, mut watermark:
             }
             None => Outcome::NotHeld,
         },
-        Operation::Release { claim, left, lease, cancel } => {
-            let outcome = release(&mut record, claim, *left, now.plus(*lease));
+        Operation::Release { claim, left, change, lease, cancel } => {
+            let outcome = release(&mut record, claim, (*left, *change), now.plus(*lease));
             if let Some(cancel) = cancel {
                 record.tombstones.push(Tombstone {
                     claim: claim.clone(),
@@ -159,19 +169,19 @@ fn acquire(record: &mut Record, claim: &Claim, end: Time, now: Time, watermark: 
         return Outcome::Busy(holder);
     }
     *watermark = watermark.saturating_add(1).max(now.as_micros());
-    let hold = Hold { claim: claim.clone(), count: 1, token: *watermark, ends: end };
+    let hold = Hold { claim: claim.clone(), count: 1, change: 0, token: *watermark, ends: end };
     let grant = hold.grant();
     record.hold = Some(hold);
     Outcome::Granted(grant)
 }
 
-fn release(record: &mut Record, claim: &Claim, left: u32, end: Time) -> Outcome {
+fn release(record: &mut Record, claim: &Claim, (left, change): (u32, u32), end: Time) -> Outcome {
     match record.held_by(claim) {
         None => Outcome::NotHeld,
         Some(hold) if left > 0 => {
-            hold.count = left;
+            hold.set_count(left, change);
             hold.last_until(end);
-            Outcome::StillHeld(left)
+            Outcome::StillHeld(hold.count)
         }
         Some(_) => {
             record.hold = None;

@@ -1,12 +1,15 @@
 -- acquire: takes a free lock for a claim that was never used before; asked again, says the same again.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone
--- args: 1 claim, 2 lease in ms, 3 (now and then) 'time': bring the watermark up to the server's clock
--- reply: token if granted now (a number, exact below 2^53); {token as text, count} if the claim holds already; 0 if it was cancelled;
---        otherwise as holder.lua, which follows
-if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
+-- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 the line of clients that wait
+-- args: 1 claim, 2 lease in ms, 3 'time' now and then: bring the watermark up to the server's clock,
+--       4 '' if the asker goes away when the lock is busy, 'waits' if it stays, since when (server time in µs) if it has
+--       been staying, 5 'more' if others of its client stay behind it
+-- reply: token if granted now (a number, exact below 2^53); {token as text, count} if the claim holds already;
+--        0 if it was cancelled; otherwise as holder.lua, which follows
+local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
+if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
   local token = redis.call('INCR', KEYS[2])
   -- a watermark that starts anew, or was not looked after for a while, goes on from the clock; it never goes back
-  if ARGV[3] or token < 1e15 then
+  if ARGV[3] ~= '' or token < 1e15 then
     local time = redis.call('TIME')
     local now = time[1] * 1000000 + time[2]
     if token < now then
@@ -14,7 +17,19 @@ if redis.call('EXISTS', KEYS[1], KEYS[3]) == 0 then
       redis.call('SET', KEYS[2], now)
     end
   end
-  redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token)
+  if taken == 0 and not ARGV[5] then
+    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token)
+  else
+    -- others wait: the release is to call one of them
+    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token, 'line', '1')
+    local client = string.match(ARGV[1], '^[^:]*')
+    if ARGV[5] then
+      redis.call('ZADD', KEYS[4], token, client)
+      redis.call('PEXPIRE', KEYS[4], 3000)
+    else
+      redis.call('ZREM', KEYS[4], client)
+    end
+  end
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return token
 end
@@ -23,8 +38,17 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
 end
 local count = redis.call('HGET', KEYS[1], ARGV[1])
 if count then
-  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  end
+  redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
   return {redis.call('HGET', KEYS[1], 'fence'), count}
+end
+-- only beside a lock of ours: a field more would change what another key means
+if ARGV[4] ~= '' and redis.call('HEXISTS', KEYS[1], 'fence') == 1 then
+  local since = tonumber(ARGV[4])
+  if not since then
+    local time = redis.call('TIME')
+    since = time[1] * 1000000 + time[2]
+  end
+  redis.call('HSET', KEYS[1], 'line', '1')
+  redis.call('ZADD', KEYS[4], 'NX', since, string.match(ARGV[1], '^[^:]*'))
+  redis.call('PEXPIRE', KEYS[4], 3000)
 end

@@ -1,13 +1,20 @@
--- release: a claim leaves for good, and everyone who waits is told.
--- keys: 1 the lock, 2 its channel, 3 (if an entry is cancelled) the entry's tombstone
--- args: 1 claim, 2 (if an entry is cancelled) how long to remember that, in ms
+-- release: a claim leaves for good; the client that has waited longest is called, and everyone who waits is told.
+-- keys: 1 the lock, 2 its channel, 3 the line of clients that wait, 4 (if an entry is cancelled) the entry's tombstone
+-- args: 1 claim, 2 what a client's own channel begins with, 3 (if an entry is cancelled) how long to remember that, in ms
 -- reply: 1 if released; 0 if the claim does not hold
-if ARGV[2] then
-  redis.call('SET', KEYS[3], '', 'PX', ARGV[2])
+if ARGV[3] and redis.call('PTTL', KEYS[4]) < tonumber(ARGV[3]) then
+  redis.call('SET', KEYS[4], '', 'PX', ARGV[3])
 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+local held = redis.call('HMGET', KEYS[1], ARGV[1], 'line')
+if not held[1] then
   return 0
 end
 redis.call('DEL', KEYS[1])
+if held[2] then
+  local first = redis.call('ZPOPMIN', KEYS[3])
+  if first[1] then
+    redis.call('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
+  end
+end
 redis.call('PUBLISH', KEYS[2], '0')
 return 1

@@ -6,9 +6,7 @@ local gone = {}
 for i = 1, #KEYS do
   local held = redis.pcall('HEXISTS', KEYS[i], ARGV[2 * i - 1])
   if held == 1 then
-    if redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2 * i]) then
-      redis.call('PEXPIRE', KEYS[i], ARGV[2 * i])
-    end
+    redis.call('PEXPIRE', KEYS[i], ARGV[2 * i], 'GT')
   elseif held == 0 or string.find(held.err, 'WRONGTYPE', 1, true) then
     gone[#gone + 1] = i
   else

@@ -1,0 +1,73 @@
+//! Several guards of one hold, on a clock that is moved by hand: each lives and ends by its own terms.
+
+use std::time::Duration;
+use tenure_core::{Client, ErrorKind, Guard, ManualClock, Memory, Options, Release, What};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Moves the clock on, letting the watchdog renew on the way.
+async fn pass(clock: &ManualClock, client: &Client, seconds: u32, renewed: &Guard) {
+    let mut events = client.events();
+    for _ in 0..seconds {
+        clock.advance(SECOND);
+        // Leases of 3 s are renewed every second.
+        while !matches!(events.next().await.unwrap().what, What::Renewed) {}
+        assert!(renewed.is_held());
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_ends_early_leaves_the_others_renewed() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let lock = client.lock("a").unwrap();
+    let outer = lock.lock_with(Options::new().lease(3 * SECOND)).await.unwrap();
+    let inner = outer.reenter_with(Options::new().lease(2 * SECOND).no_renew()).await.unwrap();
+    pass(&clock, &client, 4, &outer).await;
+    assert!(!inner.is_held(), "the inner lease is over");
+    inner.lost().await;
+    let error = inner.release().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost);
+    pass(&clock, &client, 4, &outer).await;
+    assert_eq!(lock.inspect().await.unwrap().unwrap().holder.count, 1);
+    assert_eq!(outer.release().await.unwrap(), Release::Released);
+    assert!(!lock.is_locked().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_lock_whose_last_entry_ended_is_given_back_before_a_longer_lease_runs_out() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let lock = client.lock("a").unwrap();
+    let outer = lock.lock_with(Options::new().lease(2 * SECOND).no_renew()).await.unwrap();
+    let inner = outer.reenter_with(Options::new().lease(60 * SECOND).no_renew()).await.unwrap();
+    assert_eq!(inner.release().await.unwrap(), Release::StillHeld(1));
+    let left = lock.inspect().await.unwrap().unwrap().holder.remaining.unwrap();
+    assert!(left > 50 * SECOND, "nothing shortens a lease in the store");
+    clock.advance(2 * SECOND);
+    assert!(!outer.is_held());
+    outer.lost().await;
+    lock.lock_timeout(SECOND).await.expect("the janitor gave the lock back").release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_client_sends_its_waiters_away() {
+    let store = Memory::new();
+    let (holder, waiter) = (Client::new(store.clone()).unwrap(), Client::new(store).unwrap());
+    let held = holder.lock("a").unwrap().lock().await.unwrap();
+    let lock = waiter.lock("a").unwrap();
+    let mut events = waiter.events();
+    let waiting = [
+        tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.lock().await.map(drop) }
+        }),
+        tokio::spawn(async move { lock.lock().await.map(drop) }),
+    ];
+    assert!(matches!(events.next().await.unwrap().what, What::Waiting { .. }));
+    waiter.close(5 * SECOND).await.unwrap();
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+    assert!(held.is_held());
+}

@@ -1,0 +1,96 @@
+//! A server that is there and cannot serve now: too many connections, no memory, a script that does not end. Whoever
+//! waits rides it out; one attempt is told that the store is not available.
+
+mod support;
+
+use std::net::TcpStream;
+use support::{PATIENCE, ask, backend, builder, client, connections, eventually, exists, ms, soon};
+use tenure_core::{ErrorKind, Options, Release};
+use tenure_testkit::RedisServer;
+
+/// Takes every connection the server has to give but those that are there.
+async fn crowd(server: &RedisServer) -> Vec<TcpStream> {
+    server.command(&["CONFIG", "SET", "maxclients", "20"]);
+    let crowd = (0..40).map(|_| TcpStream::connect(server.addr()).unwrap()).collect();
+    let open = || connections(server, "normal") + connections(server, "pubsub");
+    eventually("the server is full", PATIENCE, || open() == 20).await;
+    crowd
+}
+
+#[tokio::test]
+async fn too_many_connections_are_ridden_out() {
+    let server = RedisServer::start();
+    let crowd = crowd(&server).await;
+    let client = builder().build(backend(&server.url())).unwrap();
+    let lock = client.lock("k").unwrap();
+    let error = lock.try_lock().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let mut waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
+    let early = tokio::time::timeout(ms(300), &mut waiting).await;
+    assert!(early.is_err(), "it gave up: {early:?}");
+    drop(crowd);
+    let guard = soon("it gets in", waiting).await.unwrap().unwrap();
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+}
+
+/// The janitor comes back to a server that is full, and must not give up what it was left to release. Whether it reads
+/// the refusal or only finds the connection closed is a race, so that one round would not always show.
+#[tokio::test]
+async fn what_was_dropped_is_released_when_there_is_room_again() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    for _ in 0..5 {
+        let guard = client.lock("k").unwrap().lock_with(Options::new()).await.unwrap();
+        server.command(&["CLIENT", "KILL", "TYPE", "normal"]);
+        let crowd = crowd(&server).await;
+        drop(guard);
+        tokio::time::sleep(ms(200)).await;
+        drop(crowd);
+        eventually("it is released", ms(5000), || !exists(&server, "k")).await;
+    }
+}
+
+#[tokio::test]
+async fn full_memory_is_ridden_out() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let lock = client.lock("k").unwrap();
+    let guard = lock.lock().await.unwrap();
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    // What is held can be renewed and given back: neither needs memory.
+    guard.renew().await.unwrap();
+    tokio::time::sleep(support::LEASE * 3 / 2).await;
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    let error = lock.try_lock().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let mut waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
+    assert!(tokio::time::timeout(ms(300), &mut waiting).await.is_err(), "it gave up");
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert_eq!(soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap(), Release::Released);
+}
+
+#[tokio::test]
+async fn a_script_that_does_not_end_is_ridden_out() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let lock = client.lock("k").unwrap();
+    lock.lock().await.unwrap().release().await.unwrap();
+    server.command(&["CONFIG", "SET", "busy-reply-threshold", "20"]);
+    let url = server.url();
+    let endless = std::thread::spawn(move || {
+        let mut connection = tenure_redis::redis::Client::open(url).unwrap().get_connection().unwrap();
+        tenure_redis::redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut connection)
+    });
+    let mut attempt = lock.try_lock().await;
+    while attempt.is_ok() {
+        attempt = lock.try_lock().await;
+    }
+    let error = attempt.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let mut waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
+    assert!(tokio::time::timeout(ms(300), &mut waiting).await.is_err(), "it gave up");
+    server.command(&["SCRIPT", "KILL"]);
+    assert!(endless.join().unwrap().is_err());
+    assert_eq!(soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap(), Release::Released);
+    assert!(connections(&server, "normal") <= 4, "{}", ask::<String>(&server, &["CLIENT", "LIST"]));
+}

@@ -1,0 +1,149 @@
+//! Wake-ups: what is lost is made up for by the safety poll, and listening costs one connection and no work.
+
+mod support;
+
+use std::time::Instant;
+use support::{PATIENCE, ask, backend, client, connections, eventually, lock_channels, ms, soon};
+use tenure_core::{Client, Options};
+use tenure_testkit::{FaultProxy, RedisServer};
+use tokio::task::JoinSet;
+
+/// A client with long leases, so that it is not their end that wakes anybody.
+async fn patient(url: &str) -> Client {
+    Client::builder().options(Options::new()).connect(backend(url)).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_waiter_that_hears_nothing_gets_in_all_the_same() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::start(server.addr());
+    let (one, deaf) = (patient(&server.url()).await, patient(&proxy.url()).await);
+    proxy.drop_messages();
+    for _ in 0..3 {
+        let guard = one.lock("k").unwrap().lock().await.unwrap();
+        let lock = deaf.lock("k").unwrap();
+        let mut events = deaf.events();
+        let waiting = tokio::spawn(async move { lock.lock().await });
+        soon("it waits", events.next()).await.unwrap();
+        eventually("it listens", PATIENCE, || !lock_channels(&server).is_empty()).await;
+        let released = Instant::now();
+        guard.release().await.unwrap();
+        soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap();
+        eprintln!("deaf, in after {:?}", released.elapsed());
+        assert!(released.elapsed() < ms(1500), "{:?}", released.elapsed());
+    }
+}
+
+/// The same without the fault, or the test above would show nothing: a wake-up is much faster than the poll.
+#[tokio::test]
+async fn a_waiter_that_hears_gets_in_at_once() {
+    let server = RedisServer::start();
+    let (one, other) = (patient(&server.url()).await, patient(&server.url()).await);
+    let mut fastest = PATIENCE;
+    for _ in 0..5 {
+        let guard = one.lock("k").unwrap().lock().await.unwrap();
+        let lock = other.lock("k").unwrap();
+        let mut events = other.events();
+        let waiting = tokio::spawn(async move { lock.lock().await });
+        soon("it waits", events.next()).await.unwrap();
+        eventually("it listens", PATIENCE, || !lock_channels(&server).is_empty()).await;
+        // Past the look that follows the subscription.
+        tokio::time::sleep(ms(50)).await;
+        let released = Instant::now();
+        guard.release().await.unwrap();
+        soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap();
+        fastest = fastest.min(released.elapsed());
+    }
+    eprintln!("hearing, in after {fastest:?} at best");
+    assert!(fastest < ms(300), "{fastest:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_keys_are_waited_for_on_one_connection() {
+    let server = RedisServer::start();
+    let before = connections(&server, "normal") + connections(&server, "pubsub");
+    let (one, other) = (patient(&server.url()).await, patient(&server.url()).await);
+    let mut guards = Vec::new();
+    let mut waiting = JoinSet::new();
+    for n in 0..50 {
+        guards.push(one.lock(&format!("k{n}")).unwrap().lock().await.unwrap());
+        let lock = other.lock(&format!("k{n}")).unwrap();
+        waiting.spawn(async move { lock.lock().await.unwrap().release().await.unwrap() });
+    }
+    eventually("all are listened to", PATIENCE, || lock_channels(&server).len() == 50).await;
+    assert_eq!(connections(&server, "pubsub"), 2, "one for each client");
+    let total = connections(&server, "normal") + connections(&server, "pubsub") - before;
+    eprintln!("two clients have {total} connections");
+    assert!(total <= 8, "two clients have {total} connections");
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    while let Some(done) = soon("the waiters get in", waiting.join_next()).await {
+        done.unwrap();
+    }
+    eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
+    let notices: Vec<String> = ask(&server, &["PUBSUB", "CHANNELS"]);
+    assert_eq!(notices.len(), 2, "{notices:?}");
+}
+
+/// Of one client's waiters one looks, once a second; those of other clients look for themselves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_costs_next_to_nothing() {
+    let server = RedisServer::start();
+    let clients = [patient(&server.url()).await, patient(&server.url()).await];
+    let guard = patient(&server.url()).await.lock("k").unwrap().lock().await.unwrap();
+    let mut waiting = JoinSet::new();
+    for n in 0..20 {
+        let lock = clients[n % 2].lock("k").unwrap();
+        waiting.spawn(async move { lock.lock().await.unwrap().release().await.unwrap() });
+    }
+    eventually("they listen", PATIENCE, || connections(&server, "pubsub") == 3 && !lock_channels(&server).is_empty())
+        .await;
+    // Past the look that follows the subscription.
+    tokio::time::sleep(ms(100)).await;
+    server.reset_stats();
+    tokio::time::sleep(ms(2000)).await;
+    let calls = server.command_calls("evalsha") + server.command_calls("eval");
+    eprintln!("20 waiters made {calls} calls in 2 s");
+    assert!(calls <= 20, "20 waiters made {calls} calls in 2 s");
+    assert!(calls >= 2, "nobody looks by itself: {calls} calls in 2 s");
+    guard.release().await.unwrap();
+    while let Some(done) = soon("the waiters get in", waiting.join_next()).await {
+        done.unwrap();
+    }
+    eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
+}
+
+/// Waiters that give up leave no ear behind.
+#[tokio::test]
+async fn waiters_that_gave_up_are_not_listened_for() {
+    let server = RedisServer::start();
+    let (one, other) = (client(&server.url()).await, client(&server.url()).await);
+    let _guard = one.lock("k").unwrap().lock().await.unwrap();
+    for _ in 0..5 {
+        other.lock("k").unwrap().lock_timeout(ms(60)).await.unwrap_err();
+    }
+    assert!(lock_channels(&server).len() <= 1);
+    eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
+}
+
+/// A client that is gone takes its connections and its card along, with or without being closed.
+#[tokio::test]
+async fn a_client_that_is_gone_leaves_nothing() {
+    let server = RedisServer::start();
+    let open = || connections(&server, "normal") + connections(&server, "pubsub");
+    let before = open();
+    for close in [false, true] {
+        let client = client(&server.url()).await;
+        let guard = client.lock("k").unwrap().lock().await.unwrap();
+        client.lock("k").unwrap().lock_timeout(ms(30)).await.unwrap_err();
+        eventually("the card is there", PATIENCE, || !server.keys("tenure:client:*").is_empty()).await;
+        drop(guard);
+        if close {
+            client.close(PATIENCE).await.unwrap();
+        }
+        drop(client);
+        eventually("all connections are closed", PATIENCE, || open() == before).await;
+        eventually("only the watermark is left", PATIENCE, || server.keys("*") == ["tenure:fence"]).await;
+    }
+}

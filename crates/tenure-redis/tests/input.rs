@@ -1,0 +1,345 @@
+//! Bad input and stores that are not there: what is wrong is said, nothing is harmed, and no secret leaks.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use support::{LEASE, PATIENCE, ask, backend, builder, client, eventually, ms};
+use tenure_core::{Client, Error, ErrorKind, Options};
+use tenure_redis::Config;
+use tenure_redis::redis::Value;
+use tenure_testkit::RedisServer;
+
+const MARKER: &str = "hunter2-canary";
+
+/// Why a URL was refused, which must be for being invalid.
+fn refused(url: &str) -> Error {
+    let Err(error) = Config::from_url(url) else { panic!("a url was accepted that says nonsense") };
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+    error
+}
+
+#[test]
+fn a_url_that_says_nonsense_is_refused_by_name() {
+    for (url, named) in [
+        ("redis://:hunter2-canary@h?colour=red", "colour"),
+        ("redis://:hunter2-canary@h/0?db=1&timeout=5", "timeout"),
+        ("rediss://:hunter2-canary@h?tls_insecure=1", "tls_insecure"),
+        ("redis://:hunter2-canary@h?tls_ca=/ca.pem", "tls_ca"),
+        ("redis+unix:///s?password=hunter2-canary&tls_key=/k", "tls_key"),
+        ("redis://:hunter2-canary@h/three", "three"),
+        ("redis://:hunter2-canary@h/-1", "-1"),
+        ("redis://:hunter2-canary@h/0/1", "0/1"),
+        ("redis://:hunter2-canary@h?db=x", "x"),
+        ("redis://:hunter2-canary@", "host"),
+        ("redis:///0?password=hunter2-canary", "host"),
+        ("redis+unix://host/s?password=hunter2-canary", "path"),
+        ("http://:hunter2-canary@h", "http"),
+        ("redis-sentinel://:hunter2-canary@h", "redis-sentinel"),
+        ("redis://:hunter2-canary@h:99999", "port"),
+        ("hunter2-canary", "redis://"),
+        ("redis://:hunter2-canary@h#x", "fragment"),
+        ("redis://:%ff@h", "UTF-8"),
+        ("rediss://:hunter2-canary@h?tls_cert=/c.pem", "tls_key"),
+        ("rediss://:hunter2-canary@h?tls_key=/k.pem", "tls_cert"),
+        ("rediss://:hunter2-canary@h?tls_ca=/no/such/ca.pem", "/no/such/ca.pem"),
+        ("rediss://:hunter2-canary@h?tls_cert=/no/such/c.pem&tls_key=/k", "/no/such/c.pem"),
+    ] {
+        let error = refused(url).to_string();
+        assert!(!error.contains(MARKER), "the error about `{named}` quotes the password");
+        assert!(error.contains(named), "`{named}` is not in: {error}");
+    }
+}
+
+#[test]
+fn a_tls_file_that_holds_no_certificate_is_refused() {
+    let file = std::env::current_exe().unwrap();
+    let error = refused(&format!("rediss://:{MARKER}@h?tls_ca={}", file.display())).to_string();
+    assert!(!error.contains(MARKER) && error.contains("tls"), "it says what is not usable");
+}
+
+/// Who forgets to encode `/`, `?` or `#` in a password has a URL that falls apart inside the password: what follows
+/// the sign is part of the secret, whatever it looks like.
+#[test]
+fn a_password_that_should_have_been_encoded_is_not_quoted() {
+    let urls = [
+        "redis://user:12/hunter2-canary@h:6379/0",
+        "redis://user:12?hunter2-canary@h:6379/0",
+        "redis://user:12?hunter2-canary=1@h:6379/0",
+        "redis://user:12#hunter2-canary@h:6379/0",
+        "redis://user:hunter2-canary/12@h:6379/0",
+        "redis://user:hunter2-canary?12@h:6379/0",
+        "redis://user:hunter2-canary#12@h:6379/0",
+        "redis://:12/hunter2-canary@h:6379/0",
+        "redis+unix:///s?password=a&hunter2-canary",
+    ];
+    let quoted: Vec<String> = urls
+        .into_iter()
+        .filter(|url| refused(url).to_string().contains(MARKER))
+        .map(|url| url.replace(MARKER, "SECRET"))
+        .collect();
+    assert!(quoted.is_empty(), "the error quotes the SECRET of: {quoted:#?}");
+}
+
+/// A server that is down, at an address that stays its own.
+fn down() -> RedisServer {
+    let server = RedisServer::start();
+    server.kill();
+    server
+}
+
+#[tokio::test]
+async fn connecting_to_a_store_that_is_down_fails_in_time_and_says_where() {
+    let server = down();
+    let began = Instant::now();
+    let error = builder().connect_within(ms(500)).connect(backend(&server.url())).await.unwrap_err();
+    assert!(began.elapsed() < ms(1000), "{:?}", began.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains(&server.addr().to_string()), "{error}");
+}
+
+/// The kernel takes the connection and nobody greets.
+#[tokio::test]
+async fn connecting_to_a_store_that_is_silent_fails_in_time_and_says_where() {
+    let server = RedisServer::start();
+    server.pause();
+    let began = Instant::now();
+    let error = builder().connect_within(ms(500)).connect(backend(&server.url())).await.unwrap_err();
+    assert!(began.elapsed() < ms(1000), "{:?}", began.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains(&server.addr().to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_lazy_client_of_a_store_that_is_down_fails_in_time() {
+    let server = down();
+    let client = builder().connect_within(ms(500)).build(backend(&server.url())).unwrap();
+    let lock = client.lock("k").unwrap();
+    let error = lock.try_lock().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let began = Instant::now();
+    lock.lock_timeout(ms(1000)).await.unwrap_err();
+    assert!(began.elapsed() >= ms(990) && began.elapsed() < ms(1300), "{:?}", began.elapsed());
+    let began = Instant::now();
+    let error = lock.lock().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    // It looks at the clock only between two attempts, which are up to 640 ms apart.
+    assert!(began.elapsed() >= ms(490) && began.elapsed() < ms(2000), "{:?}", began.elapsed());
+}
+
+/// Nobody held the lock: the store did not answer, and that is what the caller must be told.
+#[tokio::test]
+async fn a_bounded_wait_for_a_store_that_is_down_does_not_blame_a_holder() {
+    let server = down();
+    let client = builder().build(backend(&server.url())).unwrap();
+    for wait in [50, 150, 300] {
+        let error = client.lock("k").unwrap().lock_timeout(ms(wait)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_lazy_client_gets_in_when_the_store_comes_up() {
+    let server = down();
+    let client = builder().build(backend(&server.url())).unwrap();
+    let lock = client.lock("k").unwrap();
+    let mut waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
+    assert!(tokio::time::timeout(ms(300), &mut waiting).await.is_err(), "it rides the outage out");
+    server.restart();
+    let up = Instant::now();
+    drop(waiting.await.unwrap().unwrap());
+    assert!(up.elapsed() < ms(2000), "{:?}", up.elapsed());
+}
+
+/// `lock_with` promises it: a wait without a bound fails at start-up only.
+#[tokio::test]
+async fn an_endless_wait_rides_out_an_outage_of_a_store_that_has_answered_before() {
+    let server = RedisServer::start();
+    let client = builder().connect_within(ms(300)).connect(backend(&server.url())).await.unwrap();
+    let lock = client.lock("k").unwrap();
+    lock.lock().await.unwrap().release().await.unwrap();
+    server.kill();
+    let mut waiting = tokio::spawn(async move { lock.lock().await });
+    let early = tokio::time::timeout(ms(1000), &mut waiting).await;
+    assert!(early.is_err(), "it gave up although the store had answered before: {early:?}");
+    server.restart();
+    drop(support::soon("it gets in", waiting).await.unwrap().unwrap());
+}
+
+/// What is under a key; for a hash not by `DUMP`, whose order changes while a big one is still being spread out.
+fn contents(server: &RedisServer) -> (Value, BTreeMap<String, String>) {
+    match ask::<String>(server, &["TYPE", "k"]).as_str() {
+        "hash" => (server.command(&["HLEN", "k"]), ask(server, &["HGETALL", "k"])),
+        _ => (server.command(&["DUMP", "k"]), BTreeMap::new()),
+    }
+}
+
+/// Puts something else under the key, and shows that every operation leaves it alone.
+async fn conflicts(what: &str, put: impl FnOnce(&RedisServer)) {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    put(&server);
+    let before = contents(&server);
+    assert_ne!(before.0, Value::Nil);
+    let lock = client.lock("k").unwrap();
+    let errors = [
+        ("lock", lock.lock().await.err()),
+        ("lock_timeout", lock.lock_timeout(LEASE).await.err()),
+        ("try_lock", lock.try_lock().await.err()),
+        ("inspect", lock.inspect().await.err()),
+        ("is_locked", lock.is_locked().await.err()),
+        ("force_release", lock.force_release().await.err()),
+    ];
+    for (operation, error) in errors {
+        let error = error.unwrap_or_else(|| panic!("{operation} was fine with {what}"));
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{operation} on {what}: {error}");
+        assert!(error.to_string().contains("key=`k`"), "{error}");
+    }
+    assert!(client.list("*").await.unwrap().is_empty());
+    client.close(PATIENCE).await.unwrap();
+    assert!(before == contents(&server) && server.pttl("k") == -1, "{what} was changed");
+}
+
+#[tokio::test]
+async fn keys_of_others_are_conflicts_and_stay_unharmed() {
+    let uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    conflicts("a string", |server| drop(server.command(&["SET", "k", "v"]))).await;
+    conflicts("a list", |server| drop(server.command(&["RPUSH", "k", "a", "b"]))).await;
+    conflicts("a user's hash", |server| drop(server.command(&["HSET", "k", "name", "x", "mail", "y"]))).await;
+    conflicts("a read-write lock", |server| {
+        server.command(&["HSET", "k", "mode", "read", &format!("{uuid}:1"), "1"]);
+    })
+    .await;
+    conflicts("a huge hash", |server| {
+        let fields: Vec<String> = (0..10_000).map(|n| format!("{uuid}:{n}")).collect();
+        for fields in fields.chunks(500) {
+            let pairs = fields.iter().flat_map(|field| [field.as_str(), "1"]);
+            server.command(&["HSET", "k"].into_iter().chain(pairs).collect::<Vec<_>>());
+        }
+    })
+    .await;
+}
+
+/// The store's own keys cannot be locked, and trying to does not spoil them.
+#[tokio::test]
+async fn the_watermark_is_no_lock() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    for _ in 0..2 {
+        let lock = client.lock("tenure:fence").unwrap();
+        for error in [lock.try_lock().await.err(), lock.force_release().await.err()] {
+            assert_eq!(error.expect("it was taken").kind(), ErrorKind::Conflict);
+        }
+        let guard = client.lock("k").unwrap().lock().await.unwrap();
+        let token = guard.token();
+        guard.release().await.unwrap();
+        assert!(client.lock("k").unwrap().lock().await.unwrap().token() > token);
+    }
+}
+
+/// What is no lock by one rule must be none by every other: `force_release` decides in the store, the rest here.
+#[tokio::test]
+async fn hashes_that_look_like_locks_at_first_sight_stay_unharmed() {
+    let uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let mut harmed = Vec::new();
+    for (what, field, value) in [
+        ("a fence without a holder", "fence", "wood"),
+        ("something kept under the id of a session", &format!("{uuid}:cart"), "three apples"),
+        ("something kept under a short id", "a-b-c-d-e:cart", "1"),
+        ("an id and a colon", &format!("{uuid}:"), "1"),
+    ] {
+        server.command(&["DEL", "k"]);
+        server.command(&["HSET", "k", field, value]);
+        let before = server.command(&["DUMP", "k"]);
+        let error = client.lock("k").unwrap().force_release().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{what}: {error}");
+        if server.command(&["DUMP", "k"]) != before {
+            harmed.push(what);
+        }
+    }
+    assert!(harmed.is_empty(), "refused as a conflict, and deleted all the same: {harmed:#?}");
+}
+
+/// Everything logged by anybody in this process.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Walks every failing path it can think of with the marker in every password.
+#[tokio::test]
+async fn secrets_are_never_shown() {
+    let logged = Logged::default();
+    let writer = logged.clone();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
+    subscriber.with_writer(move || writer.clone()).try_init().unwrap();
+    let password = format!("{MARKER}-right");
+    let server = RedisServer::builder().password(&password).acl(&format!("user weak on >{password} ~x +@all")).start();
+    let mut shown: Vec<(&str, String)> = Vec::new();
+    let right = server.url_as("", &password);
+    let wrong = server.url_as("", &format!("{MARKER}-wrong"));
+    shown.push(("config", format!("{:?}", Config::from_url(&right).unwrap())));
+    shown.push(("backend", format!("{:?}", backend(&right))));
+    shown.push(("store", format!("{:?}", tenure_core::Store::from(backend(&right)))));
+    let mut fail = |what: &'static str, error: Error| {
+        let mut text = format!("{error} {error:?} {error:#?}");
+        let mut cause = std::error::Error::source(&error);
+        while let Some(source) = cause {
+            let _ = write!(text, "{source} {source:?}");
+            cause = source.source();
+        }
+        shown.push((what, text));
+    };
+    fail("wrong password", builder().connect(backend(&wrong)).await.unwrap_err());
+    let weak = builder().connect(backend(&server.url_as("weak", &password))).await.unwrap();
+    fail("no rights", weak.lock("k").unwrap().lock().await.unwrap_err());
+    let client = builder().label("shown").connect(backend(&right)).await.unwrap();
+    let lock = client.lock("k").unwrap();
+    let mut events = client.events();
+    let guard = lock.lock_with(Options::new().lease(LEASE).no_renew()).await.unwrap();
+    fail("busy", lock.lock_timeout(ms(50)).await.unwrap_err());
+    fail("options", lock.lock_with(Options::new().lease(ms(1))).await.unwrap_err());
+    server.command(&["SET", "string", "x"]);
+    fail("conflict", client.lock("string").unwrap().lock().await.unwrap_err());
+    server.pause();
+    fail("silent", lock.try_lock().await.unwrap_err());
+    support::soon("the lease ends", guard.lost()).await;
+    let guard_shown = format!("{guard:?}");
+    fail("lost", guard.release().await.unwrap_err());
+    server.resume();
+    server.kill();
+    fail("down", lock.try_lock().await.unwrap_err());
+    fail("bounded", lock.lock_timeout(ms(100)).await.unwrap_err());
+    fail(
+        "close",
+        Client::builder()
+            .build(backend(&right))
+            .unwrap()
+            .close(ms(1))
+            .await
+            .err()
+            .unwrap_or_else(|| Error::invalid("nothing was open")),
+    );
+    fail("connect", builder().connect_within(ms(100)).connect(backend(&wrong)).await.unwrap_err());
+    shown.push(("client", format!("{client:?} {:?} {lock:?} {guard_shown}", client.label())));
+    let event = support::soon("an event", events.next()).await;
+    shown.push(("event", format!("{event:?} {events:?}")));
+    for (what, text) in &shown {
+        assert!(!text.contains(MARKER), "the secret is in: {what}");
+    }
+    let log = || String::from_utf8_lossy(&logged.0.lock().unwrap()).into_owned();
+    eventually("the log has the loss", PATIENCE, || log().contains("lock lost")).await;
+    assert!(!log().contains(MARKER), "the secret is in the log");
+}

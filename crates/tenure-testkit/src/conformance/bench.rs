@@ -1,0 +1,112 @@
+//! What a case works with: clients of one store, and keys that are its alone.
+
+use super::Fixture;
+use super::tap::{Tap, Tapped};
+use futures_util::future::BoxFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tenure_core::{Client, Lock, Options, Store};
+
+/// A fixture, its type forgotten.
+trait Site: Send + Sync {
+    fn store(&self) -> Store;
+    fn tapped(&self, tap: &Arc<Tap>) -> Store;
+    fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>>;
+}
+
+impl<F: Fixture> Site for F {
+    fn store(&self) -> Store {
+        self.backend().into()
+    }
+
+    fn tapped(&self, tap: &Arc<Tap>) -> Store {
+        Tapped::new(self.backend(), tap).into()
+    }
+
+    fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>> {
+        Box::pin(Fixture::keys_left(self, part))
+    }
+}
+
+/// One case's share of a store.
+pub(super) struct Bench {
+    site: Box<dyn Site>,
+    prefix: String,
+}
+
+impl Bench {
+    pub(super) fn new(fixture: impl Fixture) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        // Of one length and with an end, so that none is a part of another.
+        let prefix = format!("case{:05}.", NEXT.fetch_add(1, Ordering::Relaxed));
+        Self { site: Box::new(fixture), prefix }
+    }
+
+    /// A key that no other case uses.
+    pub(super) fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// Another way to the store.
+    pub(super) fn store(&self) -> Store {
+        self.site.store()
+    }
+
+    /// A client that has nothing in common with the others but the store.
+    pub(super) async fn client(&self) -> Client {
+        Client::builder().label("conformance").connect(self.store()).await.expect("the store can be reached")
+    }
+
+    /// A client whose keys begin with the case's own prefix and this.
+    pub(super) async fn client_with_prefix(&self, prefix: &str) -> Client {
+        let builder = Client::builder().prefix(self.key(prefix));
+        builder.connect(self.store()).await.expect("the store can be reached")
+    }
+
+    /// So many clients.
+    pub(super) async fn clients(&self, count: usize) -> Vec<Client> {
+        let mut clients = Vec::with_capacity(count);
+        for _ in 0..count {
+            clients.push(self.client().await);
+        }
+        clients
+    }
+
+    /// The lock of this name as a new client has it.
+    pub(super) async fn lock(&self, name: &str) -> Lock {
+        self.client().await.lock(&self.key(name)).expect("the key is one")
+    }
+
+    /// A client whose backend can be listened in on and made to fail.
+    pub(super) async fn tapped(&self) -> (Client, Arc<Tap>) {
+        let tap = Arc::new(Tap::default());
+        let client = Client::builder().connect(self.site.tapped(&tap)).await.expect("the store can be reached");
+        (client, tap)
+    }
+
+    /// What the store still keeps of this case.
+    pub(super) async fn keys_left(&self) -> Vec<String> {
+        self.site.keys_left(&self.prefix).await
+    }
+
+    /// Fails if the store still keeps anything of this case.
+    pub(super) async fn assert_nothing_left(&self) {
+        let left = self.keys_left().await;
+        assert!(left.is_empty(), "left behind in the store: {left:?}");
+    }
+}
+
+/// A lease of so many milliseconds, renewed.
+pub(super) fn renewed(lease: u64) -> Options {
+    Options::new().lease(millis(lease))
+}
+
+/// A lease of so many milliseconds that ends by itself.
+pub(super) fn unrenewed(lease: u64) -> Options {
+    renewed(lease).no_renew()
+}
+
+pub(super) const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}

@@ -1,0 +1,27 @@
+//! What a case is.
+
+use super::bench::Bench;
+use futures_util::future::LocalBoxFuture;
+use tenure_core::Guarantee;
+
+/// One thing that every backend has to get right.
+pub(super) struct Case {
+    pub(super) name: String,
+    /// Without these it does not apply.
+    pub(super) needs: &'static [Guarantee],
+    pub(super) run: for<'a> fn(&'a Bench) -> LocalBoxFuture<'a, ()>,
+}
+
+/// Lists the cases of a file under the file's name; a case that needs more than any store can give says so.
+macro_rules! cases {
+    ($topic:literal: $($name:ident $(needs $guarantee:ident)?),+ $(,)?) => {
+        pub(super) fn cases() -> Vec<super::case::Case> {
+            vec![$(super::case::Case {
+                name: concat!($topic, "::", stringify!($name)).to_owned(),
+                needs: &[$(tenure_core::Guarantee::$guarantee)?],
+                run: |bench| Box::pin($name(bench)),
+            }),+]
+        }
+    };
+}
+pub(super) use cases;

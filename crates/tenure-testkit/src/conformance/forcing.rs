@@ -1,0 +1,66 @@
+//! Freeing a lock over its holder's head.
+
+use super::bench::{Bench, renewed};
+use super::case::cases;
+use super::waiting::{heard, soon};
+use tenure_core::{ErrorKind, Guard, Lock, Loss, Options, Release, What};
+
+cases!("forcing":
+    a_holder_is_put_out_and_the_next_gets_in,
+    a_holder_is_told_at_once needs PushedWakeups,
+    all_guards_of_a_hold_are_put_out,
+    a_free_lock_can_be_forced_for_nothing,
+);
+
+/// Holds with these options, lets another client wait and a third one force: the old guard, and the waiter's.
+async fn force(bench: &Bench, options: Options) -> (Guard, Guard, Lock) {
+    let (one, other, third) = (bench.lock("a").await, bench.client().await, bench.lock("a").await);
+    let mut events = other.events();
+    let guard = one.lock_with(options).await.unwrap();
+    let waiter = other.lock(&bench.key("a")).unwrap();
+    let waiting = tokio::spawn(async move { waiter.lock().await.unwrap() });
+    heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
+    let holder = third.force_release().await.unwrap().expect("somebody held it");
+    assert_eq!((&holder.claim, holder.count, holder.token), (guard.claim(), 1, Some(guard.token())));
+    let next = soon("the waiter gets in", waiting).await.unwrap();
+    assert!(next.token() > guard.token());
+    (guard, next, third)
+}
+
+async fn a_holder_is_put_out_and_the_next_gets_in(bench: &Bench) {
+    let (guard, next, lock) = force(bench, renewed(500)).await;
+    let why = soon("the holder learns of it", guard.lost()).await;
+    assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
+    let error = guard.release().await.unwrap_err();
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(lock.key())));
+    assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder.claim).as_ref(), Some(next.claim()));
+    assert_eq!(next.release().await.unwrap(), Release::Released);
+    bench.assert_nothing_left().await;
+}
+
+/// With a lease of 30 s, it would take ten to find out by renewing.
+async fn a_holder_is_told_at_once(bench: &Bench) {
+    let (guard, next, _) = force(bench, Options::new()).await;
+    assert_eq!(soon("the holder is told", guard.lost()).await, Loss::Forced);
+    assert!(!guard.is_held() && guard.cancellation_token().is_cancelled());
+    assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    assert!(next.is_held());
+}
+
+async fn all_guards_of_a_hold_are_put_out(bench: &Bench) {
+    let (one, other) = (bench.lock("a").await, bench.lock("a").await);
+    let outer = one.lock_with(renewed(500)).await.unwrap();
+    let inner = outer.reenter_with(renewed(500)).await.unwrap();
+    assert_eq!(other.force_release().await.unwrap().map(|holder| holder.count), Some(2));
+    soon("the outer guard is lost", outer.lost()).await;
+    soon("the inner guard is lost", inner.lost()).await;
+    assert_eq!(inner.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(outer.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    bench.assert_nothing_left().await;
+}
+
+async fn a_free_lock_can_be_forced_for_nothing(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    assert_eq!(lock.force_release().await.unwrap(), None);
+    bench.assert_nothing_left().await;
+}

@@ -1,0 +1,90 @@
+//! Runs the cases, each on a runtime and a time limit of its own.
+
+use super::bench::Bench;
+use super::case::Case;
+use super::{Fixture, alarms, basics, cancelling, closing, crowds, dropping, entries, events, forcing, input, leases};
+use super::{looking, losses, owners, retrying, tokens, watchdog};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tenure_core::Backend;
+
+/// No case takes nearly as long: one that does hangs.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How long what a case has left running may take to end; what has not by then is left to itself.
+const WIND_UP: Duration = Duration::from_secs(1);
+
+/// Runs every case on stores that `fixture` makes. The arguments of the command line are those of `cargo test`.
+pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 'static) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let label = fixture().backend().label();
+    let fixture = Arc::new(fixture);
+    let trial = |case: Case| {
+        let unsupported = case.needs.iter().any(|guarantee| !label.has(*guarantee));
+        let fixture = Arc::clone(&fixture);
+        let name = case.name.clone();
+        Trial::test(name, move || run_case(&case, Bench::new(fixture())))
+            .with_kind(backend)
+            .with_ignored_flag(unsupported)
+    };
+    libtest_mimic::run(&arguments, all().into_iter().map(trial).collect()).exit_code()
+}
+
+fn all() -> Vec<Case> {
+    [
+        basics::cases(),
+        entries::cases(),
+        owners::cases(),
+        leases::cases(),
+        losses::cases(),
+        forcing::cases(),
+        dropping::cases(),
+        cancelling::cases(),
+        tokens::cases(),
+        looking::cases(),
+        events::cases(),
+        alarms::cases(),
+        closing::cases(),
+        retrying::cases(),
+        watchdog::cases(),
+        input::cases(),
+        crowds::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn run_case(case: &Case, bench: Bench) -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name(&case.name)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime for the case: {error}"))?;
+    let (handle, run) = (runtime.handle().clone(), case.run);
+    let (tell, told) = mpsc::channel();
+    // On a thread of its own, so that the limit also ends a case that blocks.
+    let running = std::thread::Builder::new().name(case.name.clone()).spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| handle.block_on(run(&bench))));
+        // Nobody listens any more after the limit.
+        let _ = tell.send(outcome);
+    });
+    running.map_err(|error| format!("no thread for the case: {error}"))?;
+    let ended = told.recv_timeout(LIMIT);
+    runtime.shutdown_timeout(WIND_UP);
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(panic)) => Err(said(panic.as_ref()).into()),
+        Err(_) => Err(format!("still running after {LIMIT:?}: something hangs").into()),
+    }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without words").to_owned()
+}

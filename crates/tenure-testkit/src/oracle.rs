@@ -1,0 +1,403 @@
+//! Replays random operations on a backend and on the specification, and demands equal answers.
+//!
+//! Three claims and two locks, short leases, and time that passes: at least a tenth of the steps must find that a
+//! lease has ended since the step before, or the replay has shown nothing and fails.
+//!
+//! What is equal: the kind of an outcome, claims and counts exactly; a token where the specification says the same
+//! token, and a larger one where it says a new one; times within what the two clocks cannot tell apart.
+//!
+//! A failure names its seed; `TENURE_SEED=…` replays it.
+
+use fastrand::Rng;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tenure_core::kernel::reentrant::{Record, Stepped, step};
+use tenure_core::kernel::{Cancelled, Grant, Time};
+use tenure_core::{Backend, Claim, Clock, Holder, Key, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, Token};
+
+/// How long a backend may take to answer; a replay is not about slow ones.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// How many steps before a disagreement are told.
+const TOLD: usize = 8;
+
+/// How time passes for a backend.
+#[derive(Debug, Clone)]
+pub enum Pace {
+    /// By hand, on the backend's own clock: both sides know the time to the microsecond.
+    Manual(ManualClock),
+    /// By itself, and the backend's clock is not ours. Calls keep clear of the ends of leases.
+    Real,
+}
+
+/// What a replay has shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tally {
+    /// Answers that were compared.
+    pub compared: usize,
+    /// Answers that were not, because a lease's end was too near to say which is right.
+    pub skipped: usize,
+    /// Compared answers of locks whose lease had ended since they were last asked.
+    pub crossed: usize,
+}
+
+/// The seed that the environment asks for, or any.
+pub fn seed() -> u64 {
+    match std::env::var("TENURE_SEED") {
+        Ok(seed) => seed.parse().expect("TENURE_SEED is a whole number"),
+        Err(_) => fastrand::u64(..),
+    }
+}
+
+/// Replays so many random steps. Panics at the first disagreement, or if the replay could not have found one.
+pub async fn replay<B: Backend>(backend: &B, pace: &Pace, steps: usize, seed: u64) -> Tally {
+    let mut replay = Replay::new(backend, pace, seed);
+    for number in 0..steps {
+        if let Err(complaint) = replay.random_step().await {
+            let told = replay.told.join("\n  ");
+            panic!("step {number}: {complaint}\nTENURE_SEED={seed} replays it; the last steps were\n  {told}");
+        }
+    }
+    let tally = replay.tally;
+    assert!(tally.crossed * 10 >= tally.compared, "too few steps crossed a lease's end, seed {seed}: {tally:?}");
+    assert!(tally.skipped * 5 < steps, "too many steps were skipped, seed {seed}: {tally:?}");
+    tally
+}
+
+/// Replays histories that chance rarely comes upon. Panics with every disagreement.
+pub async fn replay_known<B: Backend>(backend: &B, pace: &Pace) {
+    let millis = Duration::from_millis;
+    let claim = |number| Claim::new("00000000-0000-4000-8000-000000000000", number);
+    let acquire = |number| Operation::Acquire { claim: claim(number), lease: millis(400), stay: Stay::No };
+    let leave = |left, cancel: Option<u64>| Operation::Release {
+        claim: claim(1),
+        left,
+        change: 1,
+        lease: millis(1),
+        cancel: cancel.map(|remember| Cancelled { entry: 0, remember: millis(remember) }),
+    };
+    let histories = [
+        (
+            "a cancelled entry is remembered for as long as anybody asked",
+            vec![(0, leave(0, Some(400))), (0, leave(0, Some(40))), (100, acquire(1))],
+        ),
+        (
+            "the same, when the claim stays in",
+            vec![(0, acquire(1)), (0, leave(2, Some(400))), (0, leave(2, Some(40))), (100, acquire(1))],
+        ),
+        (
+            "a request that is repeated does not make the next token older",
+            vec![
+                (0, acquire(1)),
+                (60, acquire(1)),
+                (60, acquire(1)),
+                (0, leave(0, None)),
+                (0, acquire(2)),
+                (0, Operation::Inspect),
+            ],
+        ),
+    ];
+    let mut complaints = Vec::new();
+    for (name, history) in histories {
+        // One that was interrupted by a slow answer has shown nothing.
+        let outcome = loop {
+            let mut replay = Replay::new(backend, pace, 0);
+            let outcome = replay.all(&history).await;
+            if replay.tally.skipped == 0 {
+                break outcome.map_err(|complaint| format!("{complaint}\n  {}", replay.told.join("\n  ")));
+            }
+        };
+        complaints.extend(outcome.err().map(|complaint| format!("not so: {name}: {complaint}")));
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// What two clocks cannot tell apart.
+struct Tolerance {
+    /// No call is made when a lease's end is nearer than this.
+    clear: Duration,
+    /// A call that took longer happened too indefinitely to be compared.
+    slowest: Duration,
+    remaining: Duration,
+    /// Tokens tell since when a lock is held; a store may make them a little behind its clock.
+    held_for: Duration,
+}
+
+struct Replay<'a, B> {
+    backend: &'a B,
+    pace: &'a Pace,
+    clock: Clock,
+    tolerance: Tolerance,
+    random: Rng,
+    claims: Vec<Claim>,
+    /// The entry that was cancelled last.
+    cancelled: Option<(Claim, u32)>,
+    locks: Vec<(Key, Record)>,
+    watermark: Token,
+    tokens: Tokens,
+    tally: Tally,
+    told: Vec<String>,
+}
+
+impl<'a, B: Backend> Replay<'a, B> {
+    fn new(backend: &'a B, pace: &'a Pace, seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        // As clients make them: stores may know a claim by its form.
+        let (high, low) = (random.u32(..), random.u64(..) >> 16);
+        let client = format!("{high:08x}-0000-4000-8000-{low:012x}");
+        let millis = Duration::from_millis;
+        let (clock, tolerance) = match pace {
+            Pace::Manual(clock) => {
+                let exact = Duration::ZERO;
+                (clock.clone().into(), Tolerance { clear: exact, slowest: exact, remaining: exact, held_for: exact })
+            }
+            Pace::Real => {
+                let about =
+                    Tolerance { clear: millis(15), slowest: millis(10), remaining: millis(15), held_for: millis(80) };
+                (Clock::system(), about)
+            }
+        };
+        Self {
+            backend,
+            pace,
+            clock,
+            tolerance,
+            claims: (1..=3).map(|number| Claim::new(&client, number)).collect(),
+            cancelled: None,
+            random,
+            locks: fresh_locks(),
+            watermark: 0,
+            tokens: Tokens::default(),
+            tally: Tally::default(),
+            told: Vec::new(),
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::from_micros(0).plus(self.clock.now().since_zero())
+    }
+
+    async fn pass(&self, time: Duration) {
+        match self.pace {
+            Pace::Manual(clock) => clock.advance(time),
+            Pace::Real => tokio::time::sleep(time).await,
+        }
+    }
+
+    fn millis(&mut self, manual: std::ops::Range<u64>, real: std::ops::Range<u64>) -> Duration {
+        Duration::from_millis(match self.pace {
+            Pace::Manual(_) => self.random.u64(manual),
+            Pace::Real => self.random.u64(real),
+        })
+    }
+
+    /// A random step after a random while.
+    async fn random_step(&mut self) -> Result<(), String> {
+        let at = self.random.usize(..self.locks.len());
+        let pause = self.millis(0..60, 0..50);
+        self.pass(pause).await;
+        // Now and then the lease that runs is waited for, or there would be too few that ended.
+        if self.random.u32(0..5) == 0
+            && let Some(hold) = &self.locks[at].1.hold
+        {
+            self.pass(hold.ends.since(self.now())).await;
+        }
+        let operation = self.operation();
+        self.step(at, &operation).await
+    }
+
+    /// These steps on one lock, each after so many milliseconds.
+    async fn all(&mut self, history: &[(u64, Operation)]) -> Result<(), String> {
+        for (pause, operation) in history {
+            self.pass(Duration::from_millis(*pause)).await;
+            self.step(0, operation).await?;
+        }
+        Ok(())
+    }
+
+    /// Has both sides do it, and compares.
+    async fn step(&mut self, at: usize, operation: &Operation) -> Result<(), String> {
+        while let Some(wait) = self.until_clear(at) {
+            self.pass(wait).await;
+        }
+        let key = self.locks[at].0.clone();
+        let (sent, other_door) = (self.now(), self.random.bool());
+        let answer = self.ask(&key, operation, other_door).await?;
+        let answered = self.now();
+        if answered.since(sent) > self.tolerance.slowest || self.ends_between(at, sent, answered) {
+            // Both answers are right, and we do not know which one the store will go by: start over.
+            self.tally.skipped += 1;
+            self.locks = fresh_locks();
+            return Ok(());
+        }
+        let record = std::mem::take(&mut self.locks[at].1);
+        let crossed = record.hold.as_ref().is_some_and(|hold| hold.ends <= sent);
+        let Stepped { record, watermark, outcome } = step(record, operation, sent, self.watermark);
+        (self.locks[at].1, self.watermark) = (record, watermark);
+        self.tally.compared += 1;
+        self.tally.crossed += usize::from(crossed);
+        self.tell(format!("{} µs: {key} {operation:?} gave {answer:?}", sent.as_micros()));
+        self.tokens
+            .compare(&key, &outcome, &answer, &self.tolerance)
+            .map_err(|what| format!("{what}\n  specified: {outcome:?}\n  answered:  {answer:?}"))
+    }
+
+    fn tell(&mut self, step: String) {
+        if self.told.len() == TOLD {
+            self.told.remove(0);
+        }
+        self.told.push(step);
+    }
+
+    fn operation(&mut self) -> Operation {
+        let any = self.claims[self.random.usize(..self.claims.len())].clone();
+        // What was cancelled is taken up again more often than chance would have it: there is little of it.
+        let again = self.cancelled.clone().filter(|_| self.random.bool());
+        let (claim, entry) = again.unwrap_or_else(|| (any, self.random.u32(0..3)));
+        let lease = self.millis(1..100, 40..150);
+        match self.random.u32(0..13) {
+            0..4 => Operation::Acquire { claim, lease, stay: Stay::No },
+            4..6 => {
+                let (count, change) = (self.random.u32(1..5), self.random.u32(1..9));
+                Operation::Reenter { claim, entry: entry.max(1), count, change, lease }
+            }
+            6..8 => Operation::Renew { claim, lease },
+            8..11 => {
+                let cancel =
+                    (self.random.u32(0..10) < 4).then(|| Cancelled { entry, remember: self.millis(1..80, 40..250) });
+                if cancel.is_some() {
+                    self.cancelled = Some((claim.clone(), entry));
+                }
+                Operation::Release { claim, left: self.random.u32(0..4), change: self.random.u32(1..9), lease, cancel }
+            }
+            11 => Operation::ForceRelease,
+            _ => Operation::Inspect,
+        }
+    }
+
+    /// Asks the backend, by one of two doors where it has two.
+    async fn ask(&self, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, String> {
+        match operation {
+            Operation::Renew { claim, lease } if other_door => {
+                let renewal = Renewal { key: key.clone(), claim: claim.clone(), lease: *lease };
+                let held = self.backend.renew(&[renewal], ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
+                match *held {
+                    [true] => Ok(Outcome::Renewed),
+                    [false] => Ok(Outcome::NotHeld),
+                    _ => Err(format!("one renewal has one answer, not {held:?}")),
+                }
+            }
+            Operation::Inspect if other_door => {
+                let pattern = Pattern::new(key.as_str());
+                let found = self.backend.list(&pattern, ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
+                Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, holder)| holder)))
+            }
+            _ => self.backend.apply(key, operation, ANSWER_WITHIN).await.map_err(|error| error.to_string()),
+        }
+    }
+
+    /// When something of a lock ends: its lease, or the memory of a cancelled entry.
+    fn ends(&self, at: usize) -> impl Iterator<Item = Time> {
+        let record = &self.locks[at].1;
+        record.hold.iter().map(|hold| hold.ends).chain(record.tombstones.iter().map(|tombstone| tombstone.forget))
+    }
+
+    fn ends_between(&self, at: usize, from: Time, to: Time) -> bool {
+        let clear = self.tolerance.clear;
+        !clear.is_zero() && self.ends(at).any(|end| end.plus(clear) > from && end < to.plus(clear))
+    }
+
+    /// How long to wait until no end is near.
+    fn until_clear(&self, at: usize) -> Option<Duration> {
+        let (now, clear) = (self.now(), self.tolerance.clear);
+        let near = self.ends(at).filter(|end| end.plus(clear) > now && *end < now.plus(clear + clear / 5)).max()?;
+        Some(near.plus(clear).since(now) + Duration::from_millis(1)).filter(|_| !clear.is_zero())
+    }
+}
+
+/// Two locks that nobody has used.
+fn fresh_locks() -> Vec<(Key, Record)> {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    ["a", "b"]
+        .map(|name| (Key::new(&format!("oracle:{number}:{name}")).expect("it is short"), Record::default()))
+        .into()
+}
+
+/// Which of the backend's tokens stands for which of the specification's.
+#[derive(Default)]
+struct Tokens {
+    pairs: HashMap<Token, Token>,
+    largest: HashMap<Key, Token>,
+}
+
+impl Tokens {
+    /// Says in what the two differ, if they do.
+    fn compare(
+        &mut self,
+        key: &Key,
+        specified: &Outcome,
+        answered: &Outcome,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
+        match (specified, answered) {
+            (Outcome::Granted(specified), Outcome::Granted(answered)) => {
+                self.compare_grants(key, *specified, *answered)
+            }
+            (Outcome::Busy(specified), Outcome::Busy(answered)) => {
+                self.compare_holders(Some(specified), Some(answered), tolerance)
+            }
+            (Outcome::Forced(specified), Outcome::Forced(answered))
+            | (Outcome::Seen(specified), Outcome::Seen(answered)) => {
+                self.compare_holders(specified.as_ref(), answered.as_ref(), tolerance)
+            }
+            (specified, answered) if specified == answered => Ok(()),
+            _ => Err("kind"),
+        }
+    }
+
+    fn compare_grants(&mut self, key: &Key, specified: Grant, answered: Grant) -> Result<(), &'static str> {
+        if specified.count != answered.count {
+            return Err("count");
+        }
+        if let Some(known) = self.pairs.get(&specified.token) {
+            return if *known == answered.token { Ok(()) } else { Err("token: it is the same hold") };
+        }
+        self.pairs.insert(specified.token, answered.token);
+        match self.largest.insert(key.clone(), answered.token) {
+            Some(largest) if largest >= answered.token => Err("token: it is a later grant"),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare_holders(
+        &self,
+        specified: Option<&Holder>,
+        answered: Option<&Holder>,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
+        let (specified, answered) = match (specified, answered) {
+            (None, None) => return Ok(()),
+            (Some(specified), Some(answered)) => (specified, answered),
+            _ => return Err("whether anybody holds"),
+        };
+        let near = |one: Option<Duration>, other: Option<Duration>, by: Duration| match (one, other) {
+            (Some(one), Some(other)) => one.abs_diff(other) <= by,
+            (one, other) => one == other,
+        };
+        let token = specified.token.and_then(|token| self.pairs.get(&token)).copied();
+        if specified.claim != answered.claim {
+            Err("claim")
+        } else if specified.count != answered.count {
+            Err("count")
+        } else if token != answered.token {
+            Err("token")
+        } else if !near(specified.remaining, answered.remaining, tolerance.remaining) {
+            Err("remaining")
+        } else if !near(specified.held_for, answered.held_for, tolerance.held_for) {
+            Err("held_for")
+        } else {
+            Ok(())
+        }
+    }
+}
