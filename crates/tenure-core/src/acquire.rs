@@ -2,7 +2,7 @@
 
 use crate::event::What;
 use crate::guard::Guard;
-use crate::hold::{Hold, Left, Tally, Terms, deadline};
+use crate::hold::{Hold, Left, Standing, Tally, Terms, deadline};
 use crate::inner::Inner;
 use crate::janitor::Chore;
 use crate::queue::{Turn, Word};
@@ -29,6 +29,14 @@ pub(crate) enum Patience {
 }
 
 impl Patience {
+    fn is_over(self, now: Moment) -> bool {
+        match self {
+            Self::Once => true,
+            Self::Until(end) => now >= end,
+            Self::Endless => false,
+        }
+    }
+
     fn left(self, now: Moment) -> Duration {
         match self {
             Self::Until(end) => end.since(now),
@@ -70,29 +78,21 @@ pub(crate) async fn acquire(
     let owner = options.resolve_owner()?;
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
+    let patience = patience(began);
     if let Some(owner) = &owner
         && let Some(hold) = client.owned(key, owner)
-        && let Some(guard) = Box::pin(reenter(client, &hold, options)).await?
+        && let Some(guard) = Box::pin(reenter(client, &hold, options, patience)).await?
     {
         return Ok(Ok(guard));
     }
-    let attempt = Attempt {
-        client,
-        key,
-        options,
-        owner,
-        patience: patience(began),
-        began,
-        holder: None,
-        waiting: None,
-        silence: None,
-    };
+    let attempt = Attempt { client, key, options, owner, patience, began, holder: None, waiting: None, silence: None };
     attempt.run().await
 }
 
 impl Attempt<'_> {
     async fn run(mut self) -> Result<Result<Guard, Busy>, Error> {
-        if matches!(self.patience, Patience::Once) {
+        // Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
+        if matches!(self.patience, Patience::Once) || self.options.retry.is_some() {
             return self.ask_until_answered(None).await;
         }
         // Of this client's tasks, one at a time speaks to the store.
@@ -144,7 +144,7 @@ impl Attempt<'_> {
                 continue;
             }
             let stay = match (self.patience, &self.holder) {
-                (Patience::Once, _) => Stay::No,
+                _ if turn.is_none() => Stay::No,
                 (_, None) => Stay::Waits,
                 (_, Some(_)) => Stay::Waited { more: heard.is_some() && turn.as_ref().is_some_and(Turn::is_wanted) },
             };
@@ -159,7 +159,14 @@ impl Attempt<'_> {
                         }
                         return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
                     }
-                    // Granted, but we were asleep for so long that the lease is over: it never was ours to use.
+                    // Granted, but so late that the lease is over: it never was ours to use.
+                    if matches!(self.patience, Patience::Once) {
+                        let slow = StoreError::new(
+                            StoreErrorKind::Unreachable,
+                            "the store answers later than the lease lasts",
+                        );
+                        return Err(Error::from_store(Some(self.key), slow));
+                    }
                     drop(std::mem::replace(&mut armed, Armed::new(self.client, self.key, self.options.lease)));
                     continue;
                 }
@@ -197,14 +204,14 @@ impl Attempt<'_> {
             }
             let span = tracing::info_span!("tenure.wait", key = %self.key);
             let waiting = async {
-                if failures > 0 {
-                    let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
-                    self.pause(pause).await
-                } else if let Some(pauses) = &mut pauses {
+                if let Some(pauses) = &mut pauses {
                     match pauses.next() {
                         Some(pause) => self.pause(pause).await,
                         None => false,
                     }
+                } else if failures > 0 {
+                    let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
+                    self.pause(pause).await
                 } else {
                     self.until_called(turn.as_mut(), heard).await
                 }
@@ -367,7 +374,12 @@ fn terms(options: &Options) -> Terms {
 }
 
 /// Goes in once more under a hold. None if the hold is over.
-pub(crate) async fn reenter(client: &Arc<Inner>, hold: &Arc<Hold>, options: &Options) -> Result<Option<Guard>, Error> {
+pub(crate) async fn reenter(
+    client: &Arc<Inner>,
+    hold: &Arc<Hold>,
+    options: &Options,
+    patience: Patience,
+) -> Result<Option<Guard>, Error> {
     let shared = &client.shared;
     let now = shared.clock.now();
     let Some(entry) = hold.prepare_entry(terms(options), now) else { return Ok(None) };
@@ -377,10 +389,15 @@ pub(crate) async fn reenter(client: &Arc<Inner>, hold: &Arc<Hold>, options: &Opt
         let Some(Tally { entries: count, change, .. }) = hold.tally(sent) else { return Ok(None) };
         let operation = Operation::Reenter { claim: hold.claim.clone(), entry, count, change, lease: options.lease };
         entering.sent = true;
-        match shared.backend.apply(&hold.key, &operation, client.answer_within).await {
+        let within = client.answer_within.min(patience.left(sent));
+        match shared.backend.apply(&hold.key, &operation, within).await {
             Ok(Outcome::Granted(_)) => {
                 hold.confirm_entry(entry, sent);
                 shared.agenda.move_to(hold, hold.next_look());
+                if matches!(hold.standing(entry, shared.clock.now()), Standing::Lost(_)) {
+                    // Let in so late that it is over already.
+                    return Ok(None);
+                }
                 entering.armed = false;
                 return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry)));
             }
@@ -389,7 +406,11 @@ pub(crate) async fn reenter(client: &Arc<Inner>, hold: &Arc<Hold>, options: &Opt
                 crate::watchdog::lose(shared, hold, crate::Loss::Gone);
                 return Ok(None);
             }
-            Err(error) if error.is_transient() && hold.is_live(shared.clock.now()) => {
+            Err(error)
+                if error.is_transient()
+                    && hold.is_live(shared.clock.now())
+                    && !patience.is_over(shared.clock.now()) =>
+            {
                 shared.clock.sleep_until(sent.plus(Duration::from_millis(50))).await;
             }
             Err(error) => return Err(Error::from_store(Some(&hold.key), error)),

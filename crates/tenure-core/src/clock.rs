@@ -65,13 +65,13 @@ impl Clock {
     /// Dropping the future has no effect.
     pub async fn sleep_until(&self, at: Moment) {
         match &self.0 {
-            // The runtime's timers do not count suspended time, so the clock is asked again when one fires.
+            // The runtime's timers do not count suspended time, so the clock is asked now and then.
             Source::System => loop {
                 let left = at.since(self.now());
                 if left.is_zero() {
                     return;
                 }
-                tokio::time::sleep(left).await;
+                tokio::time::sleep(left.min(Duration::from_secs(1))).await;
             },
             Source::Manual(clock) => clock.sleep_until(at).await,
         }

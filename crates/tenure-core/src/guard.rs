@@ -1,6 +1,6 @@
 //! The guard: the witness of a lease.
 
-use crate::acquire;
+use crate::acquire::{self, Patience};
 use crate::event::{AlarmReason, Loss, What};
 use crate::hold::{Hold, Leaving, Left, Standing, Tally};
 use crate::inner::Inner;
@@ -57,6 +57,10 @@ impl Guard {
     pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>) -> Self {
         client.remember(&hold);
         client.shared.agenda.add(&hold);
+        if client.shared.is_dead() {
+            // The watchdog died between the grant and here, and has not seen this hold.
+            crate::watchdog::lose(&client.shared, &hold, Loss::WatchdogDied);
+        }
         client.shared.say(&hold, || What::Acquired { token: hold.token });
         Self::new(client, hold, FIRST_ENTRY)
     }
@@ -197,7 +201,8 @@ impl Guard {
                 self.hold.prolong_entry(self.entry, sent);
                 shared.agenda.move_to(&self.hold, self.hold.next_look());
                 shared.say(&self.hold, || What::Renewed);
-                Ok(())
+                // The answer may have come too late to be of use.
+                self.check()
             }
             Ok(_) => {
                 crate::watchdog::lose(shared, &self.hold, Loss::Gone);
@@ -233,7 +238,7 @@ impl Guard {
     pub async fn reenter_with(&self, options: Options) -> Result<Self, Error> {
         options.check()?;
         self.check()?;
-        match acquire::reenter(&self.client, &self.hold, &options).await? {
+        match acquire::reenter(&self.client, &self.hold, &options, Patience::Endless).await? {
             Some(guard) => Ok(guard),
             None => Err(self.check().err().unwrap_or_else(|| Error::lost(self.key(), Loss::LeaseEnded))),
         }

@@ -57,6 +57,8 @@ struct State {
     failures: u32,
     /// A renewal is under way; what comes of it sets the next.
     renewing: bool,
+    /// The store is to be asked whether it still knows the hold, whether or not it is to be renewed.
+    in_doubt: bool,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
     ghost: bool,
     /// When the agenda has it down; kept here so that the agenda need not look it up.
@@ -173,6 +175,7 @@ impl Hold {
             next_renewal,
             failures: 0,
             renewing: false,
+            in_doubt: false,
             ghost,
             scheduled: None,
         };
@@ -296,9 +299,11 @@ impl Hold {
         if let Some(why) = over.or(entry.lost) {
             if over.is_some() && matches!(state.phase, Phase::Held | Phase::Jeopardy) {
                 // We are the first to see that the lease is over.
+                let afterthought = state.afterthought();
                 state.lose(why);
                 drop(state);
                 self.changed.notify_waiters();
+                return Left::Lost(why, afterthought);
             }
             return Left::Lost(why, None);
         }
@@ -328,6 +333,7 @@ impl Hold {
             return due;
         }
         if now >= state.deadline {
+            due.leave = state.afterthought();
             due.lost = Some(state.lose(Loss::LeaseEnded));
             drop(state);
             self.changed.notify_waiters();
@@ -355,12 +361,14 @@ impl Hold {
             self.changed.notify_waiters();
             return due;
         }
-        if !state.renewing
-            && state.next_renewal <= soon
-            && let Some((lease, _)) = state.renewal()
-        {
-            due.renew = Some(lease);
-            state.renewing = true;
+        if !state.renewing && state.next_renewal <= soon {
+            due.renew = match state.renewal() {
+                Some((lease, _)) => Some(lease),
+                // A renewal that asks for next to nothing changes nothing, but says whether there is a hold.
+                None => state.in_doubt.then_some(Duration::from_millis(1)),
+            };
+            state.renewing = due.renew.is_some();
+            state.in_doubt = false;
         }
         due.next = Some(state.next_look());
         let lost = due.lost.is_some();
@@ -392,15 +400,18 @@ impl Hold {
         }
         state.phase = Phase::Jeopardy;
         state.renewing = false;
+        state.in_doubt = true;
         state.failures = state.failures.saturating_add(1);
         let pause = Duration::from_millis(20 << state.failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
         state.next_renewal = now.plus(pause);
         Some((state.next_look(), state.deadline.since(now)))
     }
 
-    /// Renew as soon as possible.
-    pub(crate) fn renew_now(&self, now: Moment) {
-        self.lock().next_renewal = now;
+    /// The store may have forgotten the hold: ask it as soon as possible.
+    pub(crate) fn doubt(&self, now: Moment) {
+        let mut state = self.lock();
+        state.in_doubt = true;
+        state.next_renewal = now;
     }
 
     /// The hold is over, for every entry. Says whether it was not over already.
@@ -495,6 +506,13 @@ impl State {
         why
     }
 
+    /// What to tell the store of a hold that is lost to us: a renewal that went unanswered may have been done all the
+    /// same, and would keep the lock for nobody.
+    fn afterthought(&self) -> Option<Leaving> {
+        let unsure = self.renewing || self.failures > 0;
+        unsure.then_some(Leaving { left: 0, lease: Duration::from_millis(1), cancel: None })
+    }
+
     /// What to tell the store after an entry went; closes the hold if it was the last.
     fn leaving(&mut self, now: Moment, cancel: Option<Cancelled>) -> Leaving {
         let left = self.count();
@@ -507,7 +525,7 @@ impl State {
     }
 
     fn next_look(&self) -> Moment {
-        let renewal = self.renewal().filter(|_| !self.renewing).map(|_| self.next_renewal);
+        let renewal = (!self.renewing && (self.in_doubt || self.renewal().is_some())).then_some(self.next_renewal);
         self.live()
             .flat_map(|entry| [entry.ends, entry.warn_at])
             .flatten()

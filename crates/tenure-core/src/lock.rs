@@ -184,7 +184,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`inspect`](Lock::inspect).
+    /// As [`inspect`](Lock::inspect), and [`Unknown`](crate::ErrorKind::Unknown) if the store did not answer.
     pub async fn force_release(&self) -> Result<Option<Holder>, Error> {
         let shared = &self.client.shared;
         shared.begin()?;
@@ -198,6 +198,11 @@ impl Lock {
                 Ok(holder)
             }
             Ok(other) => Err(self.nonsense(&other)),
+            Err(error) if error.kind == crate::StoreErrorKind::Unanswered => Err(Error::new(
+                crate::ErrorKind::Unknown,
+                format!("the lock may or may not have been released by force, look and try again: {error}"),
+            )
+            .about(&self.key)),
             Err(error) => Err(Error::from_store(Some(&self.key), error)),
         }
     }

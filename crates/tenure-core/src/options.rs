@@ -171,6 +171,7 @@ impl Options {
         }
         if let Some(retry) = &self.retry {
             within("retry interval", retry.interval(), Duration::from_millis(1), Self::MAX_LEASE)?;
+            within("retry cap", retry.longest(), Duration::from_millis(1), Duration::MAX)?;
         }
         Ok(())
     }

@@ -62,11 +62,16 @@ impl Retry {
         self.interval
     }
 
+    /// The longest pause, jitter apart.
+    pub const fn longest(&self) -> Duration {
+        self.cap
+    }
+
     fn pause(&self, retry: u32) -> Duration {
         let grown = self.interval.as_secs_f64() * self.factor.powi(i32::try_from(retry).unwrap_or(i32::MAX));
         // A pause that has grown beyond what a duration can hold is as good as the cap.
         let grown = Duration::try_from_secs_f64(grown).unwrap_or(self.cap).min(self.cap);
-        (grown + self.jitter.mul_f64(fastrand::f64())).max(self.floor)
+        grown.saturating_add(self.jitter.mul_f64(fastrand::f64())).max(self.floor)
     }
 }
 
@@ -126,6 +131,11 @@ mod tests {
             assert!((100..150).contains(&pause));
         }
         assert!(millis(Retry::linear(Duration::ZERO).into_iter().take(100)).iter().all(|pause| *pause >= 10));
+    }
+
+    #[test]
+    fn the_longest_interval_does_not_overflow() {
+        assert_eq!(Retry::linear(Duration::MAX).into_iter().next(), Some(Duration::MAX));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) struct Attempting<'a>(&'a Shared);
 
 impl Drop for Attempting<'_> {
     fn drop(&mut self) {
-        if self.0.attempts_open.fetch_sub(1, Ordering::AcqRel) == 1 && self.0.closed.load(Ordering::Acquire) {
+        if self.0.attempts_open.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.closed.load(Ordering::SeqCst) {
             self.0.tidied.notify_waiters();
         }
     }
@@ -85,7 +85,7 @@ impl Shared {
                 "this client's watchdog thread died, see the log: connect a new client",
             ));
         }
-        if self.closed.load(Ordering::Acquire) {
+        if self.closed.load(Ordering::SeqCst) {
             return Err(Error::closed());
         }
         if !self.used.load(Ordering::Relaxed) && !self.used.swap(true, Ordering::Relaxed) {
@@ -97,7 +97,7 @@ impl Shared {
     /// Begins an acquire. Counted before the client is asked whether it is closed: a close then either is seen here or
     /// sees this attempt.
     pub(crate) fn attempt(&self) -> Result<Attempting<'_>, Error> {
-        self.attempts_open.fetch_add(1, Ordering::AcqRel);
+        self.attempts_open.fetch_add(1, Ordering::SeqCst);
         let attempting = Attempting(self);
         self.begin()?;
         Ok(attempting)
@@ -128,11 +128,15 @@ impl Shared {
     }
 
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.closed.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn was_used(&self) -> bool {
         self.used.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
     }
 
     pub(crate) fn die(&self) {
@@ -167,7 +171,7 @@ impl Shared {
 
     /// Whether nothing is under way any more.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.chores_open() == 0 && self.attempts_open.load(Ordering::Acquire) == 0
+        self.chores_open() == 0 && self.attempts_open.load(Ordering::SeqCst) == 0
     }
 
     /// Tells subscribers what happened to a hold.

@@ -84,7 +84,13 @@ impl Pusher {
 
     /// From now on, no release of this key is missed.
     pub fn live(&self, key: &Key) {
-        self.0.each(Some(key), |signal| signal.set(|state| state.live = true));
+        // Whoever asked before and was told no may have been released since: everyone looks again.
+        self.0.each(Some(key), |signal| {
+            signal.set(|state| {
+                state.epoch += u64::from(!state.live);
+                state.live = true;
+            });
+        });
     }
 
     /// The key may be free.

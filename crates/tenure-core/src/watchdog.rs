@@ -7,13 +7,13 @@ use crate::event::{Loss, What};
 use crate::hold::Hold;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
-use crate::{Moment, Renewal, StoreError};
+use crate::{Moment, Options, Renewal, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// No renewal is waited for longer than this; a shorter renewal interval shortens it.
+/// No renewal is waited for longer than this; a shorter lease shortens it to a third of that.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A call under way: what it renews, when it was sent, and what came of it.
@@ -96,7 +96,8 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
         .iter()
         .map(|(hold, lease)| Renewal { key: hold.key.clone(), claim: hold.claim.clone(), lease: *lease })
         .collect();
-    let shortest = holds.iter().map(|(_, lease)| *lease).min().unwrap_or(PATIENCE);
+    // A hold that is only asked about asks for less than any lease.
+    let shortest = holds.iter().map(|(_, lease)| *lease).min().unwrap_or(PATIENCE).max(Options::MIN_LEASE);
     let sent = shared.clock.now();
     let result = shared.backend.renew(&renewals, (shortest / 3).min(PATIENCE)).await;
     Flight { holds, sent, result }
@@ -110,7 +111,9 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
                 if still {
                     if let Some(next) = hold.renewed(sent, *lease) {
                         shared.agenda.move_to(hold, next);
-                        shared.say(hold, || What::Renewed);
+                        if *lease >= Options::MIN_LEASE {
+                            shared.say(hold, || What::Renewed);
+                        }
                     }
                 } else {
                     lose(shared, hold, Loss::Gone);
@@ -151,7 +154,7 @@ pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
         Notice::MayHaveForgotten => {
             let now = shared.clock.now();
             for hold in shared.agenda.all() {
-                hold.renew_now(now);
+                hold.doubt(now);
                 shared.agenda.move_to(&hold, now);
             }
         }

@@ -156,7 +156,12 @@ impl Call for Renewals<'_> {
             command.arg(renewal.key.as_str());
         }
         for renewal in self.0 {
-            command.arg(renewal.claim.as_str()).arg(Millis(renewal.lease));
+            command.arg(renewal.claim.as_str());
+        }
+        // One lease for all, as is usual, or one for each.
+        let uniform = self.0.windows(2).all(|pair| pair[0].lease == pair[1].lease);
+        for renewal in &self.0[..if uniform { self.0.len().min(1) } else { self.0.len() }] {
+            command.arg(Millis(renewal.lease));
         }
     }
 }

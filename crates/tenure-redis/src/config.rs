@@ -98,11 +98,13 @@ impl Parts {
         };
         let path = url.path().trim_matches('/');
         if url.scheme() != "redis+unix" && !path.is_empty() {
-            parts.db = database(path)?;
+            // With an `@` behind the host, this is more likely the rest of a password that was not percent-encoded.
+            let suspect = text.rfind('@') > text.find(path);
+            parts.db = database(path, suspect)?;
         }
         for (option, value) in url.query_pairs() {
             match &*option {
-                "db" => parts.db = database(&value)?,
+                "db" => parts.db = database(&value, url.query().is_some_and(|query| query.contains('@')))?,
                 "user" => parts.user = Some(value.into_owned()),
                 "password" => parts.password = Some(value.into_owned()),
                 "tls_ca" if url.scheme() == "rediss" => parts.tls.ca = Some(PathBuf::from(&*value)),
@@ -159,11 +161,10 @@ fn address(url: &Url) -> Result<ConnectionAddr, Error> {
     }
 }
 
-fn database(text: &str) -> Result<i64, Error> {
+fn database(text: &str, suspect: bool) -> Result<i64, Error> {
     text.parse().ok().filter(|db| *db >= 0).ok_or_else(|| {
         let rule = "a redis database is a number from 0 on: write `redis://host:port/0`";
-        // With an `@` in it, it is more likely the rest of a password that was not percent-encoded.
-        Error::invalid(if text.contains('@') {
+        Error::invalid(if suspect {
             format!("{rule}, and percent-encode `/` and `@` in passwords")
         } else {
             format!("{rule}: db=`{text}`")

@@ -20,6 +20,10 @@ pub(crate) fn from_driver(error: &RedisError) -> StoreError {
         _ if said.contains("user executing the script can't") => {
             (StoreErrorKind::Denied, format!("redis does not let our scripts: grant the user what they use: {said}"))
         }
+        ("TOOOLD", _) => (
+            StoreErrorKind::Unsupported,
+            "this redis is too old for leases that only grow: use 7.0 or later".to_owned(),
+        ),
         ("WRONGTYPE" | "NOTALOCK", _) => (
             StoreErrorKind::Conflict,
             "the key is in use for something that is no lock of this kind: choose another key".to_owned(),

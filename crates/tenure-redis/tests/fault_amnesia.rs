@@ -37,7 +37,12 @@ async fn holders_are_told(down: Duration) {
     let server = RedisServer::start();
     let options = Options::new().lease(Duration::from_secs(30)).renew_every(Duration::from_secs(10));
     let client = Client::builder().options(options).connect(backend(&server.url())).await.unwrap();
-    let guards = [client.lock("a").unwrap().lock().await.unwrap(), client.lock("b").unwrap().lock().await.unwrap()];
+    let final_lease = Options::new().lease(Duration::from_secs(30)).no_renew();
+    let guards = [
+        client.lock("a").unwrap().lock().await.unwrap(),
+        client.lock("b").unwrap().lock().await.unwrap(),
+        client.lock("c").unwrap().lock_with(final_lease).await.unwrap(),
+    ];
     support::eventually("the client listens", PATIENCE, || support::connections(&server, "pubsub") == 1).await;
     // Long enough for the client to know which server it is talking to.
     tokio::time::sleep(ms(100)).await;

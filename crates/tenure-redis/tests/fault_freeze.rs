@@ -2,9 +2,9 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Contention, LEASE, PATIENCE, client, connections, eventually, litter, ms};
-use tenure_core::Loss;
+use tenure_core::{ErrorKind, Loss, Options, Owner};
 use tenure_testkit::RedisServer;
 use tenure_testkit::history::boottime_now;
 
@@ -72,4 +72,24 @@ async fn killed_and_back_with_its_data_within_half_a_lease() {
 async fn killed_and_back_with_its_data_after_two_leases() {
     let server = RedisServer::builder().durable().start();
     during(LEASE * 2, &server, || server.kill(), || server.restart()).await;
+}
+
+/// The bound covers everything, whatever the store does: also going in again, which waits for nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bounded_wait_ends_in_time_while_the_server_hangs() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let mine = Options::new().lease(ms(20_000)).owner(Owner::new());
+    let held = client.lock("held").unwrap().lock_with(mine.clone()).await.unwrap();
+    server.pause();
+    let began = Instant::now();
+    let (fresh, again) = tokio::join!(async { client.lock("fresh").unwrap().lock_timeout(ms(1000)).await }, async {
+        client.lock("held").unwrap().lock_with(mine.wait(ms(1000))).await
+    },);
+    let took = began.elapsed();
+    server.resume();
+    assert_eq!(fresh.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert!(took < ms(1300), "returned after {took:?}");
+    assert!(held.is_held());
 }

@@ -55,7 +55,11 @@ pub fn store(url: &str) -> Result<Store, Error> {
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" => Ok(tenure_redis::Config::from_url(url)?.into_backend().into()),
         // A text without a scheme may be anything, a password included, so it is not quoted.
-        _ if !url.contains(':') => Err(Error::invalid(format!("not a url: write one of {SCHEMES}"))),
+        _ if !scheme.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+.-".contains(&b))
+            || !url.contains(':') =>
+        {
+            Err(Error::invalid(format!("not a url: write one of {SCHEMES}")))
+        }
         _ => Err(Error::invalid(format!("no store goes by this scheme: write one of {SCHEMES}: scheme=`{scheme}`"))),
     }
 }

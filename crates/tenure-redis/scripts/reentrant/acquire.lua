@@ -5,6 +5,9 @@
 --       been staying, 5 'more' if others of its client stay behind it
 -- reply: token if granted now (a number, exact below 2^53); {token as text, count} if the claim holds already;
 --        0 if it was cancelled; otherwise as holder.lua, which follows
+if not redis.REDIS_VERSION_NUM then
+  return redis.error_reply('TOOOLD this server is older than Redis 7.0')
+end
 local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
 if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
   local token = redis.call('INCR', KEYS[2])
@@ -17,38 +20,42 @@ if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
       redis.call('SET', KEYS[2], now)
     end
   end
+  -- a script that fails is not rolled back: what may fail comes before the lock is taken
+  if ARGV[5] then
+    redis.call('ZADD', KEYS[4], token, string.match(ARGV[1], '^[^:]*'))
+    redis.call('PEXPIRE', KEYS[4], 3000)
+  elseif taken == 1 and ARGV[4] ~= '' then
+    redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))
+  end
   if taken == 0 and not ARGV[5] then
     redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token)
   else
     -- others wait: the release is to call one of them
     redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token, 'line', '1')
-    local client = string.match(ARGV[1], '^[^:]*')
-    if ARGV[5] then
-      redis.call('ZADD', KEYS[4], token, client)
-      redis.call('PEXPIRE', KEYS[4], 3000)
-    else
-      redis.call('ZREM', KEYS[4], client)
-    end
   end
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  local lasts = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if lasts ~= 1 then
+    redis.call('DEL', KEYS[1])
+    return lasts
+  end
   return token
 end
 if redis.call('EXISTS', KEYS[3]) == 1 then
   return 0
 end
-local count = redis.call('HGET', KEYS[1], ARGV[1])
-if count then
+local held = redis.call('HMGET', KEYS[1], ARGV[1], 'fence')
+if held[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
-  return {redis.call('HGET', KEYS[1], 'fence'), count}
+  return {held[2], held[1]}
 end
 -- only beside a lock of ours: a field more would change what another key means
-if ARGV[4] ~= '' and redis.call('HEXISTS', KEYS[1], 'fence') == 1 then
+if ARGV[4] ~= '' and held[2] and string.find(held[2], '^%d+$') and redis.call('HLEN', KEYS[1]) <= 4 then
   local since = tonumber(ARGV[4])
   if not since then
     local time = redis.call('TIME')
     since = time[1] * 1000000 + time[2]
   end
-  redis.call('HSET', KEYS[1], 'line', '1')
   redis.call('ZADD', KEYS[4], 'NX', since, string.match(ARGV[1], '^[^:]*'))
   redis.call('PEXPIRE', KEYS[4], 3000)
+  redis.call('HSET', KEYS[1], 'line', '1')
 end

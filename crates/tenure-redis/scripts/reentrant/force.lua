@@ -30,11 +30,11 @@ end
 if #fields > 0 then
   redis.call('DEL', KEYS[1])
   for i = 1, #claims do
-    redis.call('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
+    redis.pcall('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
   end
-  local first = redis.call('ZPOPMIN', KEYS[3])
+  local first = redis.pcall('ZPOPMIN', KEYS[3])
   if first[1] then
-    redis.call('PUBLISH', ARGV[1] .. first[1], 'turn ' .. KEYS[1])
+    redis.pcall('PUBLISH', ARGV[1] .. first[1], 'turn ' .. KEYS[1])
   end
   redis.call('PUBLISH', KEYS[2], '0')
 end

@@ -11,9 +11,10 @@ if not held[1] then
 end
 redis.call('DEL', KEYS[1])
 if held[2] then
-  local first = redis.call('ZPOPMIN', KEYS[3])
+  -- the lock is free by now: that nobody can be called must not keep the rest from being told
+  local first = redis.pcall('ZPOPMIN', KEYS[3])
   if first[1] then
-    redis.call('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
+    redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
   end
 end
 redis.call('PUBLISH', KEYS[2], '0')

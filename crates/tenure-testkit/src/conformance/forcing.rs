@@ -41,7 +41,8 @@ async fn a_holder_is_put_out_and_the_next_gets_in(bench: &Bench) {
 /// With a lease of 30 s, it would take ten to find out by renewing.
 async fn a_holder_is_told_at_once(bench: &Bench) {
     let (guard, next, _) = force(bench, Options::new()).await;
-    assert_eq!(soon("the holder is told", guard.lost()).await, Loss::Forced);
+    // A client that has only just come to hear notices finds the hold gone instead; it is told as soon.
+    assert!(matches!(soon("the holder is told", guard.lost()).await, Loss::Forced | Loss::Gone));
     assert!(!guard.is_held() && guard.cancellation_token().is_cancelled());
     assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
     assert!(next.is_held());
