@@ -1,4 +1,4 @@
-//! What this backend needs of a Redis client, and nothing more: the one place that knows which client it is.
+//! What this backend needs of a Redis client's connections, and nothing more: the one place that opens them and sends.
 //!
 //! The terms, each kept by a test in `tests/driver.rs`: no request is ever sent twice by the driver itself; an
 //! unanswered one fails in time and may have been applied; a dead subscription says so; errors keep their codes.
