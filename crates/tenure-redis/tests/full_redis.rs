@@ -50,7 +50,7 @@ fn race() -> Result<(), Failed> {
     let report = history.check();
     report.assert_clean().assert_at_least(5_000);
     println!(
-        "FULL | race, 8 processes × 16 tasks, 120 s | {} holds | 0 overlaps, wait p50 {:?} p99 {:?} max {:?}, shares {}..{}",
+        "\nFULL | race, 8 processes × 16 tasks, 120 s | {} holds | 0 overlaps, wait p50 {:?} p99 {:?} max {:?}, shares {}..{}",
         report.holds,
         report.wait_p50(),
         report.wait_p99(),
@@ -92,7 +92,7 @@ fn handoffs() -> Result<(), Failed> {
     report.assert_clean().assert_at_least(HANDOFFS);
     // A lost wake-up would show as a wait of the safety poll's second.
     println!(
-        "FULL | hand-offs, 4 clients × 4 tasks, empty section | {} | 0 overlaps, wait p50 {:?} p99 {:?} max {:?}",
+        "\nFULL | hand-offs, 4 clients × 4 tasks, empty section | {} | 0 overlaps, wait p50 {:?} p99 {:?} max {:?}",
         report.holds,
         report.wait_p50(),
         report.wait_p99(),
@@ -123,7 +123,7 @@ fn cancels() -> Result<(), Failed> {
             guard.release().await.expect("a release");
         }
     })?;
-    println!("FULL | cancelled acquires, 7 keys, 2 clients | {CANCELS} | none left held");
+    println!("\nFULL | cancelled acquires, 7 keys, 2 clients | {CANCELS} | none left held");
     Ok(())
 }
 
@@ -144,7 +144,7 @@ fn holds() -> Result<(), Failed> {
         (guards.iter().filter(|guard| guard.is_held()).count(), calls)
     })?;
     assert_eq!(kept, LOCKS, "locks were lost");
-    println!("FULL | locks held by one client, lease 30 s, 120 s | {LOCKS} | 0 lost, {calls} renewal calls");
+    println!("\nFULL | locks held by one client, lease 30 s, 120 s | {LOCKS} | 0 lost, {calls} renewal calls");
     Ok(())
 }
 
@@ -187,7 +187,7 @@ fn outages() -> Result<(), Failed> {
     })?;
     report.assert_clean().assert_at_least(500);
     println!(
-        "FULL | outages (SIGSTOP 0.1–2.5 s), lease 1 s, 3 clients × 2 tasks | {OUTAGES} outages, {} holds | 0 overlaps, \
+        "\nFULL | outages (SIGSTOP 0.1–2.5 s), lease 1 s, 3 clients × 2 tasks | {OUTAGES} outages, {} holds | 0 overlaps, \
          tokens rise",
         report.holds
     );
