@@ -76,7 +76,7 @@ fn page(machine: &[(&str, String)], reports: &[&str]) -> String {
     let mut lines = vec![
         "# Results of the long tests".to_owned(),
         String::new(),
-        "Written by `cargo xtask test --full`; earlier runs are in the history of this file.".to_owned(),
+        "The long runs of `cargo xtask test --full`; earlier ones are in the history of this file.".to_owned(),
         String::new(),
         "| Run | |".to_owned(),
         "|---|---|".to_owned(),
