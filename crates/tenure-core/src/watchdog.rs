@@ -41,6 +41,8 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             () = shared.agenda.bell.notified() => {}
             Some(flight) = flights.next() => land(&shared, flight),
         }
+        // However busy the watchdog is, the janitor on the same thread comes to its turn between two rounds.
+        tokio::task::yield_now().await;
     }
 }
 
