@@ -126,7 +126,7 @@ impl Attempt<'_> {
     async fn ask_until_answered(&mut self, mut turn: Option<Turn>) -> Result<Result<Guard, Busy>, Error> {
         let shared = &self.client.shared;
         let mut armed = Armed::new(self.client, self.key, self.options.lease);
-        let mut pauses = self.options.retry.map(IntoIterator::into_iter);
+        let mut pauses = self.options.retry.map(|retry| Box::new(retry.into_iter()));
         let mut failures = 0u32;
         loop {
             // The client may have been closed while we waited.
@@ -136,9 +136,10 @@ impl Attempt<'_> {
             let within = self.client.answer_within.min(self.patience.left(sent));
             if let Some(word) = turn.as_mut().and_then(|turn| turn.word.take()) {
                 // Whoever had the turn before us got the lock and left us in the store's line.
-                self.say_waiting(&armed.claim, &word.holder.0);
-                self.holder = Some(word.holder);
-                if !Box::pin(self.until_called(turn.as_mut(), Some(word.heard))).await {
+                let Word { heard, holder } = *word;
+                self.say_waiting(&armed.claim, &holder.0);
+                self.holder = Some(holder);
+                if !Box::pin(self.until_called(turn.as_mut(), Some(heard))).await {
                     return self.not_obtained();
                 }
                 continue;
@@ -155,7 +156,8 @@ impl Attempt<'_> {
                     shared.begin()?;
                     if shared.clock.now() < deadline(sent, self.options.lease) {
                         if let (Stay::Waited { more: true }, Some(turn), Some(heard)) = (stay, &mut turn, heard) {
-                            turn.word = Some(Word { heard, holder: (self.ourselves(&armed.claim, grant), sent) });
+                            let holder = (self.ourselves(&armed.claim, grant), sent);
+                            turn.word = Some(Box::new(Word { heard, holder }));
                         }
                         return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
                     }

@@ -64,7 +64,7 @@ impl Lock {
     ///
     /// Dropping the future gives up the place among this client's waiters and leaves nothing behind in the store.
     pub async fn lock(&self) -> Result<Guard, Error> {
-        self.lock_with(self.client.options.clone()).await
+        self.wait(&self.client.options).await
     }
 
     /// Waits for the lock for so long at the most, everything included.
@@ -99,8 +99,12 @@ impl Lock {
     ///
     /// As [`lock`](Lock::lock).
     pub async fn lock_with(&self, options: Options) -> Result<Guard, Error> {
+        self.wait(&options).await
+    }
+
+    async fn wait(&self, options: &Options) -> Result<Guard, Error> {
         let patience = |now: Moment| options.wait.map_or(Patience::Endless, |wait| Patience::Until(now.plus(wait)));
-        match acquire(&self.client, &self.key, &options, patience).await? {
+        match acquire(&self.client, &self.key, options, patience).await? {
             Ok(guard) => Ok(guard),
             // Boxed, as all that is rare, so that a lock that is free takes little room.
             Err(busy) => Err(Box::pin(self.timed_out(busy)).await),

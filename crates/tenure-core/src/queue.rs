@@ -16,8 +16,8 @@ pub(crate) struct Turn {
     line: Option<(Arc<Queue>, Key)>,
     /// The ear on the key is handed on with the turn, so that a queue subscribes once, not once per waiter.
     pub(crate) watch: Option<Watch>,
-    /// What the last to have the turn left for the next.
-    pub(crate) word: Option<Word>,
+    /// What the last to have the turn left for the next; boxed, as it is rare and turns are moved about.
+    pub(crate) word: Option<Box<Word>>,
 }
 
 /// The last to have the turn got the lock, and the store knows that the next waits: it need not ask to be told so.

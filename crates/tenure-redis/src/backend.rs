@@ -7,7 +7,7 @@ use crate::links::{InUse, Links};
 use crate::{names, reply, wakeups};
 use redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value, cmd};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::{
     Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, Stay, StoreError,
@@ -112,36 +112,31 @@ impl Backend for Redis {
     async fn apply(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
-        if let Operation::Acquire { stay, .. } = operation {
-            // Asked after the connection was had: one that was just opened may lead to another server.
-            let opened = self.links.opened();
-            let look_at_clock = self.calendar.is_old(opened);
-            let waited = matches!(stay, Stay::Waited { .. });
-            let since = if waited { self.lines.since(key) } else { None };
-            let call = Step::new(key, operation, Hints { look_at_clock, since })?;
-            let answer = run_on(&mut in_use, &call, began, within).await?;
-            let outcome = reply::acquired(&answer)?;
-            match &outcome {
-                Outcome::Granted(grant) => {
-                    // A claim that held already was told its token of then: nobody looked at the clock.
-                    if look_at_clock && matches!(answer, Value::Int(_)) {
-                        self.calendar.is_new(began, opened);
-                    }
-                    if waited {
-                        self.lines.leave(key);
-                    }
-                    if *stay == (Stay::Waited { more: true }) {
-                        self.lines.stand_since(key, grant.token);
-                    }
-                }
-                Outcome::Busy(holder) if *stay != Stay::No => self.lines.stand(key, holder),
-                _ => {}
+        // Asked after the connection was had: one that was just opened may lead to another server.
+        let opened = self.links.opened();
+        let hints = match operation {
+            Operation::Acquire { stay, .. } => Hints {
+                look_at_clock: self.calendar.is_due(began, opened),
+                since: matches!(stay, Stay::Waited { .. }).then(|| self.lines.since(key)).flatten(),
+            },
+            _ => Hints::default(),
+        };
+        let call = Step::new(key, operation, hints)?;
+        let answer = run_on(&mut in_use, &call, began, within).await;
+        if hints.look_at_clock {
+            // Only a grant looks at the clock; a claim that held already is told its token of then.
+            match answer {
+                Ok(Value::Int(token)) if token > 0 => self.calendar.looked(began, opened),
+                _ => self.calendar.not_looked(),
             }
-            return Ok(outcome);
         }
-        let call = Step::new(key, operation, Hints::default())?;
-        let answer = run_on(&mut in_use, &call, began, within).await?;
+        let answer = answer?;
         match operation {
+            Operation::Acquire { stay, .. } => {
+                let outcome = reply::acquired(&answer)?;
+                self.lines.heed(key, *stay, &outcome);
+                Ok(outcome)
+            }
             Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left, .. } => reply::released(&answer, *left),
@@ -242,7 +237,7 @@ impl Backend for Redis {
 /// When the watermark was last brought up to the server's clock by this client.
 ///
 /// Tokens are counted on from the watermark, which costs the server less than looking at its clock for each of them.
-/// They then lie behind the clock by this long at most, which is how precisely a token tells since when a lock is held.
+/// They then lie behind the clock by about this long, which is how precisely a token tells since when a lock is held.
 /// A new connection may lead to another server, so it starts anew.
 #[derive(Default)]
 struct Calendar(Mutex<Option<(Instant, u64)>>);
@@ -250,13 +245,33 @@ struct Calendar(Mutex<Option<(Instant, u64)>>);
 impl Calendar {
     const GOOD_FOR: Duration = Duration::from_millis(50);
 
-    fn is_old(&self, opened: u64) -> bool {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_none_or(|(at, connection)| connection != opened || at.elapsed() >= Self::GOOD_FOR)
+    fn lock(&self) -> MutexGuard<'_, Option<(Instant, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_new(&self, looked: Instant, opened: u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((looked, opened));
+    /// Whether a request sent now is to look at the clock. On a connection that was not looked over yet, every request
+    /// does until one has; from then on one at a time, however many are under way.
+    fn is_due(&self, now: Instant, opened: u64) -> bool {
+        match &mut *self.lock() {
+            Some((at, connection)) if *connection == opened => {
+                let due = now.duration_since(*at) >= Self::GOOD_FOR;
+                if due {
+                    *at = now;
+                }
+                due
+            }
+            _ => true,
+        }
+    }
+
+    /// A request sent at `now` has brought the watermark up.
+    fn looked(&self, now: Instant, opened: u64) {
+        *self.lock() = Some((now, opened));
+    }
+
+    /// A request that was to look at the clock did not come to it.
+    fn not_looked(&self) {
+        *self.lock() = None;
     }
 }
 

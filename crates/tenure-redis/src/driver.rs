@@ -51,6 +51,8 @@ impl Driver {
     pub(crate) async fn open(&self, within: Duration) -> Result<Link, StoreError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(within))
+            // Room for as many tasks as ask at once: who finds it full is put to sleep and woken once more per request.
+            .set_pipeline_buffer_size(1024)
             // Every request brings its own limit.
             .set_response_timeout(None);
         // The driver's own limit covers the connecting, but not every step of the greeting.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tenure_core::{Holder, Key};
+use tenure_core::{Holder, Key, Outcome, Stay};
 
 /// For each key this client waits for: since when, in server time.
 #[derive(Default)]
@@ -16,9 +16,22 @@ impl Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What an acquire's answer means for where the client stands.
+    pub(crate) fn heed(&self, key: &Key, stay: Stay, outcome: &Outcome) {
+        match (stay, outcome) {
+            // It got the lock, and stands in line again for those behind it.
+            (Stay::Waited { more: true }, Outcome::Granted(grant)) => {
+                self.lock().insert(key.clone(), grant.token);
+            }
+            (Stay::Waited { more: false }, Outcome::Granted(_)) => self.leave(key),
+            (Stay::Waits | Stay::Waited { .. }, Outcome::Busy(holder)) => self.stand(key, holder),
+            _ => {}
+        }
+    }
+
     /// The client was seen off by this holder and waits. Behind a holder that is no Tenure client nobody stands in
     /// line, for it would call nobody.
-    pub(crate) fn stand(&self, key: &Key, holder: &Holder) {
+    fn stand(&self, key: &Key, holder: &Holder) {
         let mut lines = self.lock();
         match (holder.token, holder.held_for) {
             (Some(token), Some(held)) => {
@@ -29,11 +42,6 @@ impl Lines {
             }
             _ => drop(lines.remove(key)),
         }
-    }
-
-    /// The client got the lock and stands in line again for those behind, since this moment of server time.
-    pub(crate) fn stand_since(&self, key: &Key, since: u64) {
-        self.lock().insert(key.clone(), since);
     }
 
     /// Since when the client stands in this line, if it does.

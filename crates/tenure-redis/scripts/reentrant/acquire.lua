@@ -20,6 +20,8 @@ if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
       redis.call('SET', KEYS[2], now)
     end
   end
+  -- as text, because the server would write so large a number by the slow way of fractions
+  local fence = string.format('%d', token)
   -- a script that fails is not rolled back: what may fail comes before the lock is taken
   if ARGV[5] then
     redis.call('ZADD', KEYS[4], token, string.match(ARGV[1], '^[^:]*'))
@@ -28,10 +30,10 @@ if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
     redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))
   end
   if taken == 0 and not ARGV[5] then
-    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token)
+    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', fence)
   else
     -- others wait: the release is to call one of them
-    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', token, 'line', '1')
+    redis.call('HSET', KEYS[1], ARGV[1], '1', 'fence', fence, 'line', '1')
   end
   local lasts = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if lasts ~= 1 then
