@@ -277,10 +277,18 @@ impl Attempt<'_> {
         }
     }
 
+    /// Until the patience ends, or the client is closed.
     async fn give_up(&self) {
-        match self.patience {
-            Patience::Until(end) => self.client.shared.clock.sleep_until(end).await,
-            Patience::Once | Patience::Endless => std::future::pending().await,
+        let shared = &self.client.shared;
+        let patience = async {
+            match self.patience {
+                Patience::Until(end) => shared.clock.sleep_until(end).await,
+                Patience::Once | Patience::Endless => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = patience => {}
+            () = shared.closing.cancelled() => {}
         }
     }
 
@@ -300,6 +308,8 @@ impl Attempt<'_> {
 
     /// The patience ended: with a busy lock, or with a silent store.
     fn not_obtained(&mut self) -> Result<Result<Guard, Busy>, Error> {
+        // Or the client was closed.
+        self.client.shared.begin()?;
         match self.silence.take() {
             Some(error) => Err(Error::from_store(Some(self.key), error)),
             None => Ok(Err(self.busy())),

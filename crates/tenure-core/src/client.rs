@@ -246,8 +246,6 @@ impl Client {
     pub async fn close(&self, within: Duration) -> Result<(), Error> {
         let shared = &self.0.shared;
         shared.close();
-        // Those who wait for a lock look again, and see that they wait in vain.
-        self.0.hub.wake_all();
         let drained = tokio::time::timeout(within, async {
             loop {
                 let (left, tidied) = (shared.agenda.left.notified(), shared.tidied.notified());

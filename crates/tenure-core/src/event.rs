@@ -119,9 +119,13 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A subscription to a client's events. A subscriber that falls behind misses the oldest ones.
+/// A subscription to a client's events. A subscriber that falls behind by more than a thousand misses the oldest ones,
+/// and can [tell how many](Events::missed).
 #[derive(Debug)]
-pub struct Events(broadcast::Receiver<Event>);
+pub struct Events {
+    receiver: broadcast::Receiver<Event>,
+    missed: u64,
+}
 
 impl Events {
     /// The next event; none once the client is gone.
@@ -131,12 +135,17 @@ impl Events {
     /// No event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            match self.0.recv().await {
+            match self.receiver.recv().await {
                 Ok(event) => return Some(event),
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }
+    }
+
+    /// How many events this subscriber has missed so far because it fell behind.
+    pub fn missed(&self) -> u64 {
+        self.missed
     }
 }
 
@@ -150,7 +159,7 @@ impl Announcer {
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        Events(self.0.subscribe())
+        Events { receiver: self.0.subscribe(), missed: 0 }
     }
 
     /// Says it, if anybody listens; what to say is only worked out then.

@@ -62,6 +62,9 @@ impl Guard {
             crate::watchdog::lose(&client.shared, &hold, Loss::WatchdogDied);
         }
         client.shared.say(&hold, || What::Acquired { token: hold.token });
+        if client.shared.was_forced(&hold.claim) {
+            crate::watchdog::lose(&client.shared, &hold, Loss::Forced);
+        }
         Self::new(client, hold, FIRST_ENTRY)
     }
 
@@ -156,6 +159,9 @@ impl Guard {
     }
 
     /// Runs work for as long as the lock is held: when it is lost, the work is dropped and never polled again.
+    ///
+    /// Work that does not yield cannot be stopped. If its last step outlives the lease, its result is returned all the
+    /// same, for it is done; [`check`](Guard::check) and [`release`](Guard::release) then say that the lock was lost.
     ///
     /// # Errors
     ///

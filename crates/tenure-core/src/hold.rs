@@ -19,7 +19,7 @@ pub(crate) fn deadline(sent: Moment, lease: Duration) -> Moment {
     sent.plus(lease.saturating_sub(margin))
 }
 
-/// How long the store remembers that an unanswered acquire was given up.
+/// How long, at least, the store remembers that an unanswered request was given up.
 pub(crate) const GHOST_MEMORY: Duration = Duration::from_secs(60);
 
 /// What one guard needs of its hold.
@@ -307,7 +307,7 @@ impl Hold {
             }
             return Left::Lost(why, None);
         }
-        let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease });
+        let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease.max(GHOST_MEMORY) });
         let leaving = state.leaving(now, cancel);
         if !ghost && now >= entry.deadline(state.deadline) {
             return Left::Lost(Loss::LeaseEnded, Some(leaving));

@@ -36,7 +36,12 @@ struct State {
     watermark: Token,
     cards: HashMap<String, (Card, Moment)>,
     listeners: Vec<Pusher>,
+    /// With this many records, those that ended unseen are swept out.
+    sweep_at: usize,
 }
+
+/// Fewer records than this are not worth sweeping.
+const SWEEP_FROM: usize = 1024;
 
 impl Memory {
     const LABEL: Label = Label {
@@ -72,8 +77,22 @@ impl Memory {
         state.watermark = watermark;
         if !record.is_empty() {
             state.records.insert(key.clone(), record);
+            self.sweep(state);
         }
         outcome
+    }
+
+    /// Forgets what ended while nobody looked, whenever the records have doubled since the last time.
+    fn sweep(&self, state: &mut State) {
+        if state.records.len() < state.sweep_at.max(SWEEP_FROM) {
+            return;
+        }
+        let (now, watermark) = (self.now(), state.watermark);
+        state.records.retain(|_, record| {
+            *record = step(std::mem::take(record), &Operation::Inspect, now, watermark).record;
+            !record.is_empty()
+        });
+        state.sweep_at = state.records.len() * 2;
     }
 }
 
@@ -174,5 +193,25 @@ impl Drop for Listening<'_> {
 impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Memory")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_kernel::{Claim, Stay};
+
+    #[test]
+    fn locks_that_ended_unseen_do_not_pile_up() {
+        let clock = ManualClock::new();
+        let store = Memory::with_clock(clock.clone());
+        for number in 0..20 * SWEEP_FROM as u64 {
+            let lease = Duration::from_secs(1);
+            let operation = Operation::Acquire { claim: Claim::new("c", number), lease, stay: Stay::No };
+            let mut state = store.lock();
+            store.step(&mut state, &Key::new(&format!("key {number}")).unwrap(), &operation);
+            clock.advance(Duration::from_millis(10));
+        }
+        assert!(store.lock().records.len() <= SWEEP_FROM, "a hundred are held, the others ended");
     }
 }

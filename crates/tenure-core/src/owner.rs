@@ -37,9 +37,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Ok(()) }
 /// ```
 ///
-/// **The branches of a `join!` inside one scope are one owner**, so `reentrant` lets them in side by side: they are
-/// the same task. Give each its own scope, or leave `reentrant` off, where they must exclude each other. A task made
-/// by `spawn` never inherits a scope.
+/// **The branches of a `join!` inside one scope are one owner**, so `reentrant` lets a branch in beside another that
+/// already is: they are the same task. (If both ask for a free lock at once, one of them waits for the other, for
+/// neither is in yet.) Give each its own scope, or leave `reentrant` off, where they must exclude each other. A task
+/// made by `spawn` never inherits a scope.
 #[derive(Clone)]
 pub struct Owner(Arc<Inner>);
 

@@ -6,11 +6,13 @@ use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
 use crate::janitor::Chore;
 use crate::{Card, Clock, Error, ErrorKind, StoreError};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Operation, Outcome};
 use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
 
 /// What a client, its guards and its thread have in common.
 pub(crate) struct Shared {
@@ -31,8 +33,15 @@ pub(crate) struct Shared {
     attempts_open: AtomicUsize,
     heard_from: AtomicBool,
     closed: AtomicBool,
+    /// Cancelled when the client is closed: those who wait for a lock wait in vain.
+    pub(crate) closing: CancellationToken,
     dead: AtomicBool,
+    /// Claims that were put out before they were known here: the notice overtook the grant's answer.
+    forced: Mutex<VecDeque<Claim>>,
 }
+
+/// How many claims that nobody knew are remembered.
+const FORCED_KEPT: usize = 64;
 
 /// An acquire under way, which a close waits for.
 pub(crate) struct Attempting<'a>(&'a Shared);
@@ -68,7 +77,9 @@ impl Shared {
             attempts_open: AtomicUsize::new(0),
             heard_from: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            closing: CancellationToken::new(),
             dead: AtomicBool::new(false),
+            forced: Mutex::default(),
         }
     }
 
@@ -129,6 +140,7 @@ impl Shared {
 
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+        self.closing.cancel();
     }
 
     pub(crate) fn was_used(&self) -> bool {
@@ -141,6 +153,26 @@ impl Shared {
 
     pub(crate) fn die(&self) {
         self.dead.store(true, Ordering::Release);
+    }
+
+    fn forced(&self) -> MutexGuard<'_, VecDeque<Claim>> {
+        self.forced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim was put out that is on no agenda: it may be about to be.
+    pub(crate) fn forced_unknown(&self, claim: &Claim) {
+        let mut forced = self.forced();
+        if forced.len() == FORCED_KEPT {
+            forced.pop_front();
+        }
+        forced.push_back(claim.clone());
+    }
+
+    /// Whether a claim was put out before it was put on the agenda.
+    pub(crate) fn was_forced(&self, claim: &Claim) -> bool {
+        let mut forced = self.forced();
+        let known = forced.iter().position(|known| known == claim);
+        known.is_some_and(|at| forced.remove(at).is_some())
     }
 
     /// Hands something to the janitor. Never blocks.

@@ -193,11 +193,6 @@ impl Hub {
         }
     }
 
-    /// Makes everyone look again.
-    pub(crate) fn wake_all(&self) {
-        self.each(None, |signal| signal.set(|state| state.epoch += 1));
-    }
-
     /// Lets go of keys nobody has waited for in a while; says when to look again.
     fn let_go_of_idle(&self) -> Option<Duration> {
         let mut signals = self.lock();

@@ -1,7 +1,7 @@
 //! Several guards of one hold, on a clock that is moved by hand: each lives and ends by its own terms.
 
 use std::time::Duration;
-use tenure_core::{Client, ErrorKind, Guard, ManualClock, Memory, Options, Release, What};
+use tenure_core::{Client, ErrorKind, Guard, ManualClock, Memory, Options, Release, Retry, What};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -70,4 +70,30 @@ async fn a_closed_client_sends_its_waiters_away() {
         assert_eq!(waiting.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
     }
     assert!(held.is_held());
+}
+
+#[tokio::test]
+async fn a_closed_client_wakes_those_who_pause_between_attempts() {
+    let store = Memory::new();
+    let (holder, waiter) = (Client::new(store.clone()).unwrap(), Client::new(store).unwrap());
+    let _held = holder.lock("a").unwrap().lock().await.unwrap();
+    let lock = waiter.lock("a").unwrap();
+    let mut events = waiter.events();
+    let rarely = Options::new().retry(Retry::fixed(3600 * SECOND));
+    let waiting = tokio::spawn(async move { lock.lock_with(rarely).await.map(drop) });
+    assert!(matches!(events.next().await.unwrap().what, What::Waiting { .. }));
+    waiter.close(5 * SECOND).await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_subscriber_that_fell_behind_can_tell_how_much_it_missed() {
+    let client = Client::new(Memory::new()).unwrap();
+    let lock = client.lock("a").unwrap();
+    let mut events = client.events();
+    for _ in 0..1000 {
+        lock.lock().await.unwrap().release().await.unwrap();
+    }
+    assert!(events.next().await.is_some());
+    assert_eq!(events.missed(), 2000 - 1024);
 }

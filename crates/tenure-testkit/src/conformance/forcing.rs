@@ -1,14 +1,15 @@
 //! Freeing a lock over its holder's head.
 
-use super::bench::{Bench, renewed};
+use super::bench::{Bench, renewed, unrenewed};
 use super::case::cases;
-use super::waiting::{heard, soon};
+use super::waiting::{eventually, heard, soon};
 use tenure_core::{ErrorKind, Guard, Lock, Loss, Options, Release, What};
 
 cases!("forcing":
     a_holder_is_put_out_and_the_next_gets_in,
     a_holder_is_told_at_once needs PushedWakeups,
     a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can needs PushedWakeups,
+    a_holder_that_was_put_out_before_it_knew_it_was_in_is_told needs PushedWakeups,
     all_guards_of_a_hold_are_put_out,
     a_free_lock_can_be_forced_for_nothing,
 );
@@ -69,6 +70,27 @@ async fn a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can(bench: &Bench) 
     let why = soon("the holder is told", guard.lost()).await;
     assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
     assert!(next.is_held());
+}
+
+async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let (lock, other) = (client.lock(&bench.key("a")).unwrap(), bench.lock("a").await);
+    // Once this one is told, the client surely hears.
+    let heard = lock.lock_with(renewed(500)).await.unwrap();
+    other.force_release().await.unwrap().expect("it is held");
+    soon("the first is told", heard.lost()).await;
+
+    tap.withhold_grants(true);
+    let entering = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.lock_with(unrenewed(60_000)).await.unwrap() }
+    });
+    eventually("the grant is on its way", async || tap.withheld() == 1).await;
+    other.force_release().await.unwrap().expect("the store has granted it");
+    tap.withhold_grants(false);
+    tap.deliver_withheld();
+    let guard = soon("the grant arrives", entering).await.unwrap();
+    assert_eq!(soon("the holder is told", guard.lost()).await, Loss::Forced);
 }
 
 async fn all_guards_of_a_hold_are_put_out(bench: &Bench) {

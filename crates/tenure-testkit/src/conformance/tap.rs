@@ -18,6 +18,7 @@ pub(super) struct Tap {
     let_through: Notify,
     withholds: AtomicBool,
     withheld: AtomicUsize,
+    delivery: Notify,
 }
 
 impl Tap {
@@ -67,11 +68,17 @@ impl Tap {
         self.withheld.load(Ordering::SeqCst)
     }
 
+    /// The answers that have not arrived do so now.
+    pub(super) fn deliver_withheld(&self) {
+        self.delivery.notify_waiters();
+    }
+
     async fn on_the_way_back(&self, operation: &Operation) {
         let entering = matches!(operation, Operation::Acquire { .. } | Operation::Reenter { .. });
         if entering && self.withholds.load(Ordering::SeqCst) {
+            let delivery = self.delivery.notified();
             self.withheld.fetch_add(1, Ordering::SeqCst);
-            std::future::pending::<()>().await;
+            delivery.await;
         }
     }
 
