@@ -1,11 +1,12 @@
 //! The backend: one script per operation.
 
 use crate::call::{Call, Hints, Renewals, Step};
-use crate::error::{from_driver, nonsense, unanswered};
+use crate::driver::{Driver, Failure, Link, RedisRs};
+use crate::error::{nonsense, unreachable};
 use crate::lines::Lines;
 use crate::links::{InUse, Links};
 use crate::{names, reply, wakeups};
-use redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value, cmd};
+use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,13 +15,10 @@ use tenure_core::{
     StoreErrorKind,
 };
 
-/// A connection that has answered nothing that was sent for this long is dead, not slow.
-const DEAD: Duration = Duration::from_millis(250);
-
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
 pub struct Redis {
-    pub(crate) links: Links,
-    pub(crate) lines: Lines,
+    links: Links<RedisRs>,
+    lines: Lines,
     calendar: Calendar,
 }
 
@@ -37,8 +35,8 @@ impl Redis {
                  fail-over, an eviction or a step of the server's clock can end a lock early; tokens still rise",
     };
 
-    pub(crate) fn new(links: Links) -> Self {
-        Self { links, lines: Lines::default(), calendar: Calendar::default() }
+    pub(crate) fn new(driver: RedisRs) -> Self {
+        Self { links: Links::new(driver), lines: Lines::default(), calendar: Calendar::default() }
     }
 
     /// Runs a script, sending its text only if the server does not know it.
@@ -49,42 +47,26 @@ impl Redis {
     }
 
     /// Runs a plain command.
-    pub(crate) async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
+    async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
-        settle(send(&mut in_use, command, within.saturating_sub(began.elapsed())).await)
+        Ok(in_use.send(command, within.saturating_sub(began.elapsed())).await?)
     }
 }
 
-async fn run_on(in_use: &mut InUse, call: &impl Call, began: Instant, within: Duration) -> Result<Value, StoreError> {
-    match send(in_use, &call.known(), within.saturating_sub(began.elapsed())).await {
-        Err(error) if error.kind() == redis::ErrorKind::Server(ServerErrorKind::NoScript) => {
+async fn run_on<L: Link>(
+    in_use: &mut InUse<L>,
+    call: &impl Call,
+    began: Instant,
+    within: Duration,
+) -> Result<Value, StoreError> {
+    match in_use.send(&call.known(), within.saturating_sub(began.elapsed())).await {
+        Err(Failure::NoScript) => {
             // Boxed, because it happens once and would double the room that every call takes.
-            settle(Box::pin(send(in_use, &call.told(), within.saturating_sub(began.elapsed()))).await)
+            Ok(Box::pin(in_use.send(&call.told(), within.saturating_sub(began.elapsed()))).await?)
         }
-        answer => settle(answer),
+        answer => Ok(answer?),
     }
-}
-
-/// Sends on a connection, and gives the connection up if it turns out to be dead.
-async fn send(in_use: &mut InUse, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
-    let sent = Instant::now();
-    let answer = in_use.link.send(command, within).await;
-    match &answer {
-        Err(error) if error.is_unrecoverable_error() => in_use.retire(),
-        // Many short waits are as telling as a long one.
-        Err(error) if error.is_timeout() => {
-            if in_use.last_answered().elapsed() >= DEAD {
-                in_use.retire();
-            }
-        }
-        _ => in_use.answered(sent),
-    }
-    answer
-}
-
-fn settle(answer: Result<Value, RedisError>) -> Result<Value, StoreError> {
-    answer.map_err(|error| if error.is_timeout() { unanswered() } else { from_driver(&error) })
 }
 
 impl Backend for Redis {
@@ -100,7 +82,7 @@ impl Backend for Redis {
             match self.command(&cmd("PING"), left.min(Duration::from_secs(1))).await {
                 Err(error) if error.is_transient() => {
                     if left <= Duration::from_millis(100) {
-                        return Err(self.links.driver().unreachable(&error.message));
+                        return Err(unreachable(&self.links.driver().address(), &error.message));
                     }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
@@ -174,10 +156,8 @@ impl Backend for Redis {
                 .arg("hash")
                 .take();
             let answer = self.command(&scan, within.saturating_sub(began.elapsed())).await?;
-            let (next, found): (u64, Vec<Vec<u8>>) =
-                redis::from_redis_value(answer).map_err(|error| from_driver(&error.into()))?;
-            let found = found.into_iter().filter_map(|name| String::from_utf8(name).ok());
-            names.extend(found.filter(|name| pattern.matches(name)));
+            let (next, found) = reply::scanned(&answer)?;
+            names.extend(found.into_iter().filter(|name| pattern.matches(name)).map(str::to_owned));
             cursor = next;
             if cursor == 0 {
                 break;
@@ -186,18 +166,16 @@ impl Backend for Redis {
         let keys: Vec<Key> = names.iter().filter_map(|name| Key::new(name).ok()).collect();
         let mut held = Vec::new();
         for keys in keys.chunks(500) {
-            let mut looks = Pipeline::new();
-            looks.ignore_errors();
+            let mut looks = Vec::with_capacity(keys.len());
             for (at, key) in keys.iter().enumerate() {
                 let look = Step::new(key, &Operation::Inspect, Hints::default())?;
                 // The text is sent once, so that the rest find it known.
-                looks.add_command(if at == 0 { look.told() } else { look.known() });
+                looks.push(if at == 0 { look.told() } else { look.known() });
             }
             let mut in_use = self.links.get(within).await?;
-            let answers = in_use.link.send_all(&looks, within.saturating_sub(began.elapsed())).await;
-            for (key, answer) in keys.iter().zip(answers.map_err(|error| from_driver(&error))?) {
-                match answer.extract_error().map_err(|error| from_driver(&error)).and_then(|seen| reply::holder(&seen))
-                {
+            let answers = in_use.send_all(looks, within.saturating_sub(began.elapsed())).await?;
+            for (key, answer) in keys.iter().zip(answers) {
+                match answer.map_err(StoreError::from).and_then(|seen| reply::holder(&seen)) {
                     Ok(holder) => held.extend(holder.map(|holder| (key.clone(), holder))),
                     // A hash that is no lock is not what was asked for.
                     Err(error) if error.kind == StoreErrorKind::Conflict => {}
@@ -230,7 +208,7 @@ impl Backend for Redis {
     }
 
     async fn listen(&self, port: Port) {
-        wakeups::listen(self, port).await;
+        wakeups::listen(self.links.driver(), &self.lines, port).await;
     }
 }
 

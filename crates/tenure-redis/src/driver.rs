@@ -1,29 +1,82 @@
-//! What this backend needs of a Redis client's connections, and nothing more: the one place that opens them and sends.
+//! What this backend needs of a Redis client library, and nothing more: the terms, apart from whoever keeps them.
 //!
-//! The terms, each kept by a test in `tests/driver.rs`: no request is ever sent twice by the driver itself; an
-//! unanswered one fails in time and may have been applied; a dead subscription says so; errors keep their codes.
+//! The rest of the crate knows connections and their failures by these traits only. Commands and replies are redis-rs'
+//! [`Cmd`] and [`Value`], as plain data.
 
-use crate::error::{from_driver, unanswered};
-use futures_util::StreamExt;
-use redis::aio::{MultiplexedConnection, PubSubSink, PubSubStream};
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Value};
+mod redis_rs;
+
+pub(crate) use redis_rs::RedisRs;
+
+use redis::{Cmd, Value};
 use std::time::Duration;
-use tenure_core::StoreError;
+use tenure_core::{StoreError, StoreErrorKind};
 
 /// Opens connections to one server.
-#[derive(Clone)]
-pub(crate) struct Driver {
-    client: Client,
+///
+/// # Contract
+///
+/// These are the terms of all three traits. `tests/driver.rs` shows that they are kept, by what can be seen from outside.
+///
+/// * **Nothing is sent twice.** A driver repeats no request by itself, and reconnects nothing: a new connection is only
+///   opened when it is asked for.
+/// * **Bounds are kept.** Whatever takes a `within` has an answer or has failed when it is over, however many others
+///   wait on the same connection.
+/// * **What went unanswered may have been applied**, and is told apart from what was refused.
+/// * **An answer reaches whoever asked for it, or nobody.** Dropping a request's future, or giving it up in time, shifts
+///   nobody else's answer.
+/// * **A dead connection says so**, at once and to everyone who waits on it or comes later.
+/// * **A connection lives on the runtime it was opened on**, and depends on no other.
+/// * **Errors keep the server's code and words**, and never quote what we sent to be let in.
+pub(crate) trait Driver: Send + Sync + 'static {
+    type Link: Link;
+    type Ear: Ear;
+
+    /// Where the server is, without user or password.
+    fn address(&self) -> String;
+
+    /// Opens a connection for commands, greeting included. If that fails, nothing was done: it is
+    /// [`Unreachable`](StoreErrorKind::Unreachable) if it may go better later, and never
+    /// [`Unanswered`](StoreErrorKind::Unanswered).
+    fn open(&self, within: Duration) -> impl Future<Output = Result<Self::Link, StoreError>> + Send;
+
+    /// Opens a connection for subscriptions; fails as [`open`](Driver::open) does.
+    fn listen(&self, within: Duration) -> impl Future<Output = Result<Self::Ear, StoreError>> + Send;
 }
 
-/// A connection for commands, shared by all tasks of a runtime.
-#[derive(Clone)]
-pub(crate) struct Link(MultiplexedConnection);
+/// A connection for commands. Its clones are one connection, which all tasks of a runtime share.
+pub(crate) trait Link: Clone + Send + Sync + 'static {
+    /// Sends one command and waits for its answer.
+    fn send(&mut self, command: &Cmd, within: Duration) -> impl Future<Output = Answer> + Send;
 
-/// A connection for subscriptions, and nothing else.
-pub(crate) struct Ear {
-    sink: PubSubSink,
-    stream: PubSubStream,
+    /// Sends several at once, not as a transaction, and waits for all their answers, which come in the same order.
+    fn send_all(
+        &mut self,
+        commands: Vec<Cmd>,
+        within: Duration,
+    ) -> impl Future<Output = Result<Vec<Answer>, Failure>> + Send;
+}
+
+/// A connection for subscriptions, and nothing else. After a failure it is of no more use.
+pub(crate) trait Ear: Send + 'static {
+    /// Listens to more channels; when this returns, no message on them is missed.
+    fn subscribe(
+        &mut self,
+        channels: &[String],
+        within: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Listens to fewer.
+    fn unsubscribe(
+        &mut self,
+        channels: &[String],
+        within: Duration,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Makes sure that somebody is still there.
+    fn ping(&mut self, within: Duration) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The next message; none when the connection is gone. Dropping the future loses no message.
+    fn hear(&mut self) -> impl Future<Output = Option<Message>> + Send;
 }
 
 /// One thing heard.
@@ -32,102 +85,30 @@ pub(crate) struct Message {
     pub(crate) payload: Vec<u8>,
 }
 
-impl Driver {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
-    }
+/// What became of a request.
+pub(crate) type Answer = Result<Value, Failure>;
 
-    /// Where the server is, without user or password.
-    pub(crate) fn address(&self) -> String {
-        crate::error::address(&self.client)
-    }
+/// Why a request has no answer that could be read.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// No answer in time. It may have been applied; the connection may be slow or dead.
+    Late,
+    /// The connection is dead: another one has to be opened. It may have been applied.
+    Dead(StoreError),
+    /// The server does not know the script of this hash. Nothing was done.
+    NoScript,
+    /// The server said no.
+    Refused(StoreError),
+}
 
-    /// The server cannot be reached: where it should be, and why not.
-    pub(crate) fn unreachable(&self, why: &str) -> StoreError {
-        crate::error::unreachable(&self.client, why)
-    }
-
-    /// Opens a connection for commands. It lives on the runtime it was opened on.
-    pub(crate) async fn open(&self, within: Duration) -> Result<Link, StoreError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(within))
-            // Room for as many tasks as ask at once: who finds it full is put to sleep and woken once more per request.
-            .set_pipeline_buffer_size(1024)
-            // Every request brings its own limit.
-            .set_response_timeout(None);
-        // The driver's own limit covers the connecting, but not every step of the greeting.
-        let opening = self.client.get_multiplexed_async_connection_with_config(&config);
-        match tokio::time::timeout(within, opening).await {
-            Ok(Ok(connection)) => Ok(Link(connection)),
-            Ok(Err(error)) => Err(self.not_reached(&error)),
-            Err(_) => Err(self.unreachable("no answer in time")),
-        }
-    }
-
-    /// Opens a connection for subscriptions.
-    pub(crate) async fn listen(&self, within: Duration) -> Result<Ear, StoreError> {
-        match tokio::time::timeout(within, self.client.get_async_pubsub()).await {
-            Ok(Ok(pubsub)) => {
-                let (sink, stream) = pubsub.split();
-                Ok(Ear { sink, stream })
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Late => crate::error::unanswered(),
+            Failure::Dead(error) | Failure::Refused(error) => error,
+            Failure::NoScript => {
+                StoreError::new(StoreErrorKind::Unexpected, "redis does not know a script that it was just told")
             }
-            Ok(Err(error)) => Err(self.not_reached(&error)),
-            Err(_) => Err(self.unreachable("no answer in time")),
-        }
-    }
-
-    /// Nothing but a greeting was sent, so whatever went wrong, nothing was done.
-    fn not_reached(&self, error: &RedisError) -> StoreError {
-        let told = from_driver(error);
-        if told.is_transient() { self.unreachable(&told.message) } else { told }
-    }
-}
-
-impl Link {
-    /// Sends one request and waits for its answer.
-    pub(crate) async fn send(&mut self, command: &Cmd, within: Duration) -> Result<Value, RedisError> {
-        self.0.set_response_timeout(within);
-        self.0.send_packed_command(command).await?.extract_error()
-    }
-
-    /// Sends several at once and waits for their answers.
-    pub(crate) async fn send_all(
-        &mut self,
-        commands: &redis::Pipeline,
-        within: Duration,
-    ) -> Result<Vec<Value>, RedisError> {
-        self.0.set_response_timeout(within);
-        commands.query_async(&mut self.0).await
-    }
-}
-
-impl Ear {
-    /// Listens to more channels; when this returns, no message on them is missed.
-    pub(crate) async fn subscribe(&mut self, channels: &[String], within: Duration) -> Result<(), StoreError> {
-        Self::in_time(self.sink.subscribe(channels), within).await
-    }
-
-    /// Listens to fewer.
-    pub(crate) async fn unsubscribe(&mut self, channels: &[String], within: Duration) -> Result<(), StoreError> {
-        Self::in_time(self.sink.unsubscribe(channels), within).await
-    }
-
-    /// Makes sure that somebody is still there.
-    pub(crate) async fn ping(&mut self, within: Duration) -> Result<(), StoreError> {
-        Self::in_time(self.sink.ping::<Value>(), within).await
-    }
-
-    /// The next message; none when the connection is gone.
-    pub(crate) async fn hear(&mut self) -> Option<Message> {
-        let message = self.stream.next().await?;
-        Some(Message { channel: message.get_channel_name().to_owned(), payload: message.get_payload_bytes().to_vec() })
-    }
-
-    async fn in_time<T>(call: impl Future<Output = Result<T, RedisError>>, within: Duration) -> Result<(), StoreError> {
-        match tokio::time::timeout(within, call).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(from_driver(&error)),
-            Err(_) => Err(unanswered()),
         }
     }
 }

@@ -13,6 +13,7 @@ mod links;
 mod names;
 mod reply;
 mod script;
+mod settings;
 mod wakeups;
 
 pub use backend::Redis;

@@ -1,10 +1,10 @@
 //! What the scripts' replies mean.
 
-use crate::error::nonsense;
+use crate::error::{no_lock, nonsense};
 use redis::Value;
 use std::time::Duration;
 use tenure_core::kernel::{Grant, Time};
-use tenure_core::{Claim, Holder, Outcome, StoreError, StoreErrorKind, Token};
+use tenure_core::{Claim, Holder, Outcome, StoreError, Token};
 
 /// Reads the reply of `acquire.lua`.
 pub(crate) fn acquired(value: &Value) -> Result<Outcome, StoreError> {
@@ -84,18 +84,18 @@ pub(crate) fn released(value: &Value, left: u32) -> Result<Outcome, StoreError> 
     }
 }
 
+/// Reads the reply of `SCAN`: where to go on, and the names that were found, without those that are no text.
+pub(crate) fn scanned(value: &Value) -> Result<(u64, Vec<&str>), StoreError> {
+    let Value::Array(parts) = value else { return Err(nonsense(value)) };
+    let [next, Value::Array(found)] = parts.as_slice() else { return Err(nonsense(value)) };
+    Ok((number(next)?, found.iter().filter_map(|name| text(name).ok()).collect()))
+}
+
 /// Whether a hash's field is the claim of Tenure or Redisson: a client's uuid, a colon, and something.
 fn is_claim(field: &str) -> bool {
     field.split_once(':').is_some_and(|(client, rest)| {
         client.len() == 36 && client.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') && !rest.is_empty()
     })
-}
-
-fn no_lock() -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Conflict,
-        "the key is in use for something that is no lock of this kind: choose another key",
-    )
 }
 
 fn text(value: &Value) -> Result<&str, StoreError> {

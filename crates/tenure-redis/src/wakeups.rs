@@ -1,7 +1,7 @@
 //! Wake-ups by publish and subscribe, over one connection per client however many keys are waited for.
 
-use crate::backend::Redis;
-use crate::driver::{Ear, Message};
+use crate::driver::{Driver, Ear, Message};
+use crate::lines::Lines;
 use crate::names;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,11 +15,11 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 const HOLD_BACK: Duration = Duration::from_millis(5);
 
 /// Carries wake-ups to the client for as long as it lives, reconnecting whenever the connection is lost.
-pub(crate) async fn listen(redis: &Redis, mut port: Port) {
+pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) {
     let pusher = port.pusher();
     let mut failures = 0u32;
     loop {
-        match open(redis, &mut port).await {
+        match open(driver, &mut port).await {
             Ok((mut ear, mut channels)) => {
                 failures = 0;
                 for key in channels.values() {
@@ -27,7 +27,7 @@ pub(crate) async fn listen(redis: &Redis, mut port: Port) {
                 }
                 // The server may have been restarted empty, and notices may have been missed: ask about every hold.
                 pusher.may_have_forgotten();
-                let error = hear(redis, &mut ear, &mut port, &mut channels).await;
+                let error = hear(lines, &mut ear, &mut port, &mut channels).await;
                 tracing::debug!(%error, "the connection for wake-ups was lost");
                 // Messages are missed from now on: everyone looks again, and by themselves until we hear again.
                 pusher.interrupted();
@@ -42,8 +42,8 @@ pub(crate) async fn listen(redis: &Redis, mut port: Port) {
 }
 
 /// A connection that listens to all that is wanted now.
-async fn open(redis: &Redis, port: &mut Port) -> Result<(Ear, HashMap<String, Key>), StoreError> {
-    let mut ear = redis.links.driver().listen(ANSWER_WITHIN).await?;
+async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, HashMap<String, Key>), StoreError> {
+    let mut ear = driver.listen(ANSWER_WITHIN).await?;
     let channels: HashMap<String, Key> =
         port.watched().into_iter().map(|key| (names::channel(&key).to_string(), key)).collect();
     let mut all: Vec<String> = channels.keys().cloned().collect();
@@ -53,7 +53,7 @@ async fn open(redis: &Redis, port: &mut Port) -> Result<(Ear, HashMap<String, Ke
 }
 
 /// Hears and passes on until the connection is lost; says why it was.
-async fn hear(redis: &Redis, ear: &mut Ear, port: &mut Port, channels: &mut HashMap<String, Key>) -> StoreError {
+async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut HashMap<String, Key>) -> StoreError {
     let pusher = port.pusher();
     let notice = names::notice(port.client());
     let mut quiet = tokio::time::interval(PING_EVERY);
@@ -68,7 +68,7 @@ async fn hear(redis: &Redis, ear: &mut Ear, port: &mut Port, channels: &mut Hash
                 }
                 Some(message) => {
                     if let Some(key) = channels.get(&message.channel) {
-                        if redis.lines.since(key).is_some() { held_back.put(key) } else { pusher.wake(key) }
+                        if lines.since(key).is_some() { held_back.put(key) } else { pusher.wake(key) }
                     }
                     Ok(())
                 }
@@ -78,7 +78,7 @@ async fn hear(redis: &Redis, ear: &mut Ear, port: &mut Port, channels: &mut Hash
                 pusher.wake(&key);
                 Ok(())
             }
-            interest = port.next() => heed(redis, interest, ear, port, channels, &pusher).await,
+            interest = port.next() => heed(lines, interest, ear, port, channels, &pusher).await,
             _ = quiet.tick() => ear.ping(ANSWER_WITHIN).await,
         };
         if let Err(error) = done {
@@ -128,9 +128,9 @@ impl HeldBack {
 
 /// Subscribes and unsubscribes as waiters come and go, all that has piled up at once.
 async fn heed(
-    redis: &Redis,
+    lines: &Lines,
     first: Interest,
-    ear: &mut Ear,
+    ear: &mut impl Ear,
     port: &mut Port,
     channels: &mut HashMap<String, Key>,
     pusher: &Pusher,
@@ -146,7 +146,7 @@ async fn heed(
     }
     let (come, gone): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, wanted)| *wanted);
     for (key, _) in &gone {
-        redis.lines.leave(key);
+        lines.leave(key);
     }
     if !gone.is_empty() {
         let names: Vec<String> = gone.iter().map(|(key, _)| names::channel(key).to_string()).collect();

@@ -1,16 +1,20 @@
-//! The terms on which the driver is used, by what can be seen from outside: nothing is sent twice, an unanswered
-//! request fails in time, errors keep their meaning, and lost connections come back.
+//! The terms of the `Driver` trait, by what can be seen from outside: nothing is sent twice, an unanswered request fails
+//! in time, an answer reaches whoever asked, errors keep their meaning, and lost connections come back.
 
 mod support;
 
+use futures_util::future;
 use std::time::Instant;
 use support::{PATIENCE, ask, backend, builder, client, connections, count_of, eventually, exists, lock_channels, ms};
 use tenure_core::{Backend, Claim, ErrorKind, Key, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
 use tenure_testkit::{FaultProxy, RedisServer};
 
-fn acquire(claim: u64) -> Operation {
-    let claim = Claim::new("01234567-89ab-cdef-0123-456789abcdef", claim);
-    Operation::Acquire { claim, lease: ms(30_000), stay: Stay::No }
+fn claim(number: u64) -> Claim {
+    Claim::new("01234567-89ab-cdef-0123-456789abcdef", number)
+}
+
+fn acquire(number: u64) -> Operation {
+    Operation::Acquire { claim: claim(number), lease: ms(30_000), stay: Stay::No }
 }
 
 /// A backend that is connected and whose server knows the scripts that the tests count.
@@ -31,7 +35,9 @@ async fn a_request_whose_reply_is_cut_is_unanswered_and_applied_once() {
     let backend = warm(&server, &proxy.url()).await;
     let key = Key::new("k").unwrap();
     let dropped = proxy.drop_reply_after("EVALSHA");
+    let began = Instant::now();
     let error = backend.apply(&key, &acquire(2), PATIENCE).await.unwrap_err();
+    assert!(began.elapsed() < PATIENCE / 2, "a dead connection says so: {:?}", began.elapsed());
     dropped.await;
     assert_eq!(error.kind, StoreErrorKind::Unanswered, "{error}");
     assert_eq!(server.command_calls("evalsha"), 1);
@@ -81,6 +87,34 @@ async fn a_thousand_callers_of_a_frozen_server_are_given_up_in_time() {
     server.resume();
     let key = Key::new("free").unwrap();
     assert!(matches!(backend.apply(&key, &acquire(9999), PATIENCE).await.unwrap(), Outcome::Granted(_)));
+}
+
+/// Whoever is given up early, each of the others hears what is about its own key.
+#[tokio::test]
+async fn dropped_requests_shift_nobodys_answer() {
+    let server = RedisServer::start();
+    let backend = warm(&server, &server.url()).await;
+    let keys: Vec<Key> = (0..200).map(|n| Key::new(&format!("k{n}")).unwrap()).collect();
+    for (key, claim) in keys.iter().zip(0..) {
+        backend.apply(key, &acquire(claim), PATIENCE).await.unwrap();
+    }
+    let looks = future::join_all(keys.iter().zip(0..).map(async |(key, n): (&Key, u64)| {
+        let look = backend.apply(key, &Operation::Inspect, PATIENCE);
+        let seen = match n % 3 {
+            // Sent and dropped before it can be answered.
+            0 => future::poll_immediate(look).await,
+            // Dropped when it may have been answered already.
+            1 => tokio::time::timeout(ms(1), look).await.ok(),
+            _ => Some(look.await),
+        };
+        seen.map(|seen| (n, seen))
+    }));
+    let heard: Vec<_> = looks.await.into_iter().flatten().collect();
+    assert!((66..=133).contains(&heard.len()), "{}", heard.len());
+    for (n, seen) in heard {
+        let Outcome::Seen(Some(holder)) = seen.unwrap() else { panic!("k{n} is held") };
+        assert_eq!(holder.claim, claim(n), "of k{n}");
+    }
 }
 
 #[tokio::test]
