@@ -12,7 +12,8 @@ use tenure_core::Error;
 /// * `redis+unix:///path/to/socket[?db=0&user=…&password=…]`
 ///
 /// Options: `db`, `user`, `password` (for all three), and for TLS `tls_ca`, `tls_cert`, `tls_key`, each the path of a
-/// PEM file. Anything else is refused.
+/// PEM file. Anything else is refused, and so is what is said twice. Everything is percent-encoded, and nothing but: a
+/// `+` is a `+`.
 pub struct Config {
     driver: RedisRs,
 }

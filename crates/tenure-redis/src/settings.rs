@@ -6,6 +6,7 @@ mod tls;
 #[cfg(feature = "tls")]
 use tls::Tls;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use tenure_core::Error;
@@ -45,40 +46,56 @@ impl Settings {
             // The text may hold a password, so only the error is quoted.
             Error::invalid(format!("the url cannot be read, write `redis://host:port/db`: {error}"))
         })?;
-        let mut settings = Self {
-            place: place(&url)?,
-            db: 0,
-            user: (!url.username().is_empty()).then(|| decoded(url.username())).transpose()?,
-            password: url.password().map(decoded).transpose()?,
-        };
+        let place = place(&url)?;
+        let user = (!url.username().is_empty()).then(|| decoded("user", url.username())).transpose()?;
+        let password = url.password().map(|password| decoded("password", password)).transpose()?;
         let path = url.path().trim_matches('/');
-        if url.scheme() != "redis+unix" && !path.is_empty() {
+        let db = if url.scheme() == "redis+unix" || path.is_empty() {
+            None
+        } else {
             // With an `@` behind the host, this is more likely the rest of a password that was not percent-encoded.
-            let suspect = text.rfind('@') > text.find(path);
-            settings.db = database(path, suspect)?;
-        }
+            Some(database(path, text.rfind('@') > text.find(path))?)
+        };
         let mut options = options(&url)?;
-        if let Some(db) = options.remove("db") {
-            settings.db = database(&db, url.query().is_some_and(|query| query.contains('@')))?;
-        }
-        settings.user = options.remove("user").or(settings.user);
-        settings.password = options.remove("password").or(settings.password);
+        let db_option = options.remove("db").map(|db| database(&db, may_be_torn(&url))).transpose()?;
         if url.fragment().is_some() {
             return Err(Error::invalid("the url has a fragment, which means nothing here: percent-encode any `#`"));
         }
         #[cfg(feature = "tls")]
-        if let Place::Tls { tls, .. } = &mut settings.place {
-            *tls = Tls::read(&options)?;
-        }
-        Ok(settings)
+        let place = match place {
+            Place::Tls { host, port, .. } => Place::Tls { host, port, tls: Tls::read(&options)? },
+            plain => plain,
+        };
+        Ok(Self {
+            place,
+            db: either("db", "its path", db, db_option)?.unwrap_or(0),
+            user: either("user", "front of the host", user, options.remove("user"))?,
+            password: either("password", "front of the host", password, options.remove("password"))?,
+        })
     }
 }
 
-fn decoded(part: &str) -> Result<String, Error> {
-    percent_encoding::percent_decode_str(part)
-        .decode_utf8()
-        .map(std::borrow::Cow::into_owned)
-        .map_err(|_| Error::invalid("the url's user or password is not percent-encoded UTF-8"))
+fn decoded(what: &str, text: &str) -> Result<String, Error> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
+    // What it is may be a secret, so it is only named.
+    decoded
+        .map(Cow::into_owned)
+        .map_err(|_| Error::invalid(format!("a part of the url is no text, percent-encode it as UTF-8: part=`{what}`")))
+}
+
+/// What was said in one of two places. Of two, one would be dropped in silence.
+fn either<T>(option: &str, place: &str, said: Option<T>, given: Option<T>) -> Result<Option<T>, Error> {
+    if said.is_some() && given.is_some() {
+        return Err(Error::invalid(format!(
+            "the url has an option for what it says in {place} already, give it once: option=`{option}`"
+        )));
+    }
+    Ok(said.or(given))
+}
+
+/// Whether a piece of what stands behind the `?` may be a piece of a password that was not encoded.
+fn may_be_torn(url: &Url) -> bool {
+    url.query().is_some_and(|query| query.contains('@') || query.contains("password="))
 }
 
 fn place(url: &Url) -> Result<Place, Error> {
@@ -96,9 +113,7 @@ fn place(url: &Url) -> Result<Place, Error> {
         #[cfg(not(feature = "tls"))]
         "rediss" => Err(Error::invalid("this build has no TLS: enable the feature `tls` for rediss:// urls")),
         "redis+unix" if url.path().len() > 1 && url.host().is_none() => {
-            let path = percent_encoding::percent_decode_str(url.path()).decode_utf8();
-            let path = path.map_err(|_| Error::invalid("the socket's path is not percent-encoded UTF-8"))?;
-            Ok(Place::Unix(PathBuf::from(&*path)))
+            Ok(Place::Unix(PathBuf::from(decoded("path", url.path())?)))
         }
         "redis+unix" => {
             Err(Error::invalid("a unix url needs the socket's whole path: write `redis+unix:///run/redis.sock`"))
@@ -113,7 +128,7 @@ fn database(text: &str, suspect: bool) -> Result<i64, Error> {
     text.parse().ok().filter(|db| *db >= 0).ok_or_else(|| {
         let rule = "a redis database is a number from 0 on: write `redis://host:port/0`";
         Error::invalid(if suspect {
-            format!("{rule}, and percent-encode `/` and `@` in passwords")
+            format!("{rule}, and percent-encode `/`, `&` and `@` in passwords")
         } else {
             format!("{rule}: db=`{text}`")
         })
@@ -122,25 +137,26 @@ fn database(text: &str, suspect: bool) -> Result<i64, Error> {
 
 fn options(url: &Url) -> Result<Options, Error> {
     let mut options = Options::new();
-    for (name, value) in url.query_pairs() {
+    // Not read as a form is, where a `+` would be a space.
+    for pair in url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let Some(option) = KNOWN.into_iter().find(|known| *known == name) else {
-            return Err(unknown(&name, url.query().unwrap_or_default()));
+            return Err(unknown(name, may_be_torn(url)));
         };
         if option.starts_with("tls_") && url.scheme() != "rediss" {
             return Err(Error::invalid(format!("tls options need a `rediss://` url: option=`{option}`")));
         }
-        options.insert(option, value.into_owned());
+        if options.insert(option, decoded(option, value)?).is_some() {
+            return Err(Error::invalid(format!("the url has an option twice, give it once: option=`{option}`")));
+        }
     }
     Ok(options)
 }
 
-fn unknown(name: &str, query: &str) -> Error {
+fn unknown(name: &str, torn: bool) -> Error {
     let known = "use db, user, password, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` and `@` in \
                  passwords";
-    // What is no option may be a piece of a password that was not encoded.
-    let innocent = name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
-        && !query.contains('@')
-        && !query.contains("password=");
+    let innocent = !torn && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     Error::invalid(if innocent {
         format!("the url has an option that redis does not know, {known}: option=`{name}`")
     } else {

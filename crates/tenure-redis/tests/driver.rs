@@ -300,8 +300,8 @@ async fn a_user_with_few_rights() {
 
 #[tokio::test]
 async fn a_unix_socket_and_its_options() {
-    let server = RedisServer::builder().unix_socket().password("p w").start();
-    works(&format!("{}?password=p%20w&db=3", server.socket_url())).await;
+    let server = RedisServer::builder().unix_socket().password("p w+x").start();
+    works(&format!("{}?password=p%20w+x&db=3", server.socket_url())).await;
     assert!(ask::<String>(&server, &["INFO", "keyspace"]).contains("db3:"));
 }
 

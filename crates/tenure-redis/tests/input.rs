@@ -26,7 +26,7 @@ fn refused(url: &str) -> Error {
 fn a_url_that_says_nonsense_is_refused_by_name() {
     for (url, named) in [
         ("redis://:hunter2-canary@h?colour=red", "colour"),
-        ("redis://:hunter2-canary@h/0?db=1&timeout=5", "timeout"),
+        ("redis://:hunter2-canary@h?db=1&timeout=5", "timeout"),
         ("rediss://:hunter2-canary@h?tls_insecure=1", "tls_insecure"),
         ("redis://:hunter2-canary@h?tls_ca=/ca.pem", "tls_ca"),
         ("redis+unix:///s?password=hunter2-canary&tls_key=/k", "tls_key"),
@@ -43,6 +43,8 @@ fn a_url_that_says_nonsense_is_refused_by_name() {
         ("hunter2-canary", "redis://"),
         ("redis://:hunter2-canary@h#x", "fragment"),
         ("redis://:%ff@h", "UTF-8"),
+        ("redis://:hunter2-canary@h?user=%ff", "`user`"),
+        ("redis+unix:///s?password=hunter2-canary%ff", "`password`"),
         ("rediss://:hunter2-canary@h?tls_cert=/c.pem", "tls_key"),
         ("rediss://:hunter2-canary@h?tls_key=/k.pem", "tls_cert"),
         ("rediss://:hunter2-canary@h?tls_ca=/no/such/ca.pem", "/no/such/ca.pem"),
@@ -51,6 +53,29 @@ fn a_url_that_says_nonsense_is_refused_by_name() {
         let error = refused(url).to_string();
         assert!(!error.contains(MARKER), "the error about `{named}` quotes the password");
         assert!(error.contains(named), "`{named}` is not in: {error}");
+    }
+}
+
+/// Of two values one would be dropped in silence, and the lock be taken somewhere else than was meant.
+#[test]
+fn what_a_url_says_twice_is_refused_by_name() {
+    for (url, option) in [
+        ("redis://:hunter2-canary@h?db=1&db=2", "db"),
+        ("redis://:hunter2-canary@h?db=1&db=1", "db"),
+        ("redis://:hunter2-canary@h/3?db=1", "db"),
+        ("redis://:hunter2-canary@h/3?db=3", "db"),
+        ("redis://h?user=a&user=b&password=hunter2-canary", "user"),
+        ("redis://a:hunter2-canary@h?user=b", "user"),
+        ("redis://h?password=hunter2-canary&password=hunter2-canary", "password"),
+        ("redis://:hunter2-canary@h?password=hunter2-canary", "password"),
+        ("redis+unix:///s?password=hunter2-canary&db=0&password=x", "password"),
+        ("rediss://:hunter2-canary@h?tls_ca=/a.pem&tls_ca=/b.pem", "tls_ca"),
+        ("rediss://:hunter2-canary@h?tls_cert=/a.pem&tls_key=/k.pem&tls_cert=/b.pem", "tls_cert"),
+        ("rediss://:hunter2-canary@h?tls_cert=/a.pem&tls_key=/k.pem&tls_key=/l.pem", "tls_key"),
+    ] {
+        let error = refused(url).to_string();
+        assert!(!error.contains(MARKER), "the error about `{option}` quotes the password");
+        assert!(error.contains("give it once") && error.ends_with(&format!("option=`{option}`")), "{error}");
     }
 }
 
@@ -75,6 +100,7 @@ fn a_password_that_should_have_been_encoded_is_not_quoted() {
         "redis://user:hunter2-canary#12@h:6379/0",
         "redis://:12/hunter2-canary@h:6379/0",
         "redis+unix:///s?password=a&hunter2-canary",
+        "redis+unix:///s?password=a&db=hunter2-canary",
     ];
     let quoted: Vec<String> = urls
         .into_iter()
