@@ -190,13 +190,14 @@ impl Client {
     }
 
     /// All held locks whose keys match a pattern (`*` any run, `?` any one character), those of others included.
+    /// The client's prefix goes before it and is taken literally.
     ///
     /// # Errors
     ///
     /// [`Unavailable`](ErrorKind::Unavailable) or [`Denied`](ErrorKind::Denied).
     pub async fn list(&self, pattern: &str) -> Result<Vec<Held>, Error> {
         self.0.shared.begin()?;
-        let pattern = Pattern::new(&format!("{}{pattern}", self.0.prefix));
+        let pattern = Pattern::behind(&self.0.prefix, pattern);
         let backend = &self.0.shared.backend;
         let found = backend.list(&pattern, self.0.first_answer_within).await;
         let mut found = found.map_err(|error| Error::from_store(None, error))?;

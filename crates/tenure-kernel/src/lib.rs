@@ -25,5 +25,5 @@ pub use claim::Claim;
 pub use key::{InvalidKey, Key};
 pub use kinds::reentrant;
 pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Stay, Token};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, Piece};
 pub use time::Time;

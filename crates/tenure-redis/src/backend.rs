@@ -10,6 +10,7 @@ use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tenure_core::kernel::Piece;
 use tenure_core::{
     Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, Stay, StoreError,
     StoreErrorKind,
@@ -253,15 +254,15 @@ impl Calendar {
     }
 }
 
-/// The nearest pattern of Redis's own: what is special to it alone is taken literally, and what is one character to us,
-/// but may be several bytes to it, is anything.
+/// The nearest pattern of Redis's own: what is special to it is taken literally, and what is one character to us, but
+/// may be several bytes to it, is anything.
 fn glob(pattern: &Pattern) -> String {
-    let mut glob = String::with_capacity(pattern.as_str().len());
-    for c in pattern.as_str().chars() {
-        match c {
-            '[' | ']' | '\\' => glob.extend(['\\', c]),
-            '?' => glob.push('*'),
-            _ => glob.push(c),
+    let mut glob = String::with_capacity(pattern.pieces().len());
+    for piece in pattern.pieces() {
+        match piece {
+            Piece::Exactly(c @ ('*' | '?' | '[' | ']' | '\\')) => glob.extend(['\\', *c]),
+            Piece::Exactly(c) => glob.push(*c),
+            Piece::One | Piece::Any => glob.push('*'),
         }
     }
     glob

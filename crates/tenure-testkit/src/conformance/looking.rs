@@ -14,6 +14,7 @@ cases!("looking":
     a_question_mark_is_one_character,
     what_is_special_elsewhere_is_taken_literally,
     a_prefix_goes_before_every_key,
+    a_prefix_is_taken_literally,
 );
 
 async fn a_free_lock_shows_nobody(bench: &Bench) {
@@ -118,4 +119,20 @@ async fn a_prefix_goes_before_every_key(bench: &Bench) {
     assert!(plain.lock(&bench.key("p:a")).unwrap().is_locked().await.unwrap());
     let found = prefixed.list("*").await.unwrap();
     assert_eq!(found.iter().map(|held| &held.key).collect::<Vec<_>>(), [guard.key()]);
+}
+
+/// Whatever a prefix is made of, a client lists what begins with it, and nothing of its neighbours.
+async fn a_prefix_is_taken_literally(bench: &Bench) {
+    let plain = bench.client().await;
+    let _theirs = hold(bench, &plain, &["p:a1", "pq:a1", ":a1"]).await;
+    for prefix in ["*:", "?:", "[p]:", "\\:", "\\*:"] {
+        let prefixed = bench.client_with_prefix(prefix).await;
+        let mine = prefixed.lock("a1").unwrap().lock().await.unwrap();
+        for pattern in ["*", "a1", "a?", "*1"] {
+            let found = prefixed.list(pattern).await.unwrap();
+            let found: Vec<_> = found.iter().map(|held| &held.key).collect();
+            assert_eq!(found, [mine.key()], "`{pattern}` behind `{prefix}`");
+        }
+        assert!(prefixed.list("b*").await.unwrap().is_empty());
+    }
 }
