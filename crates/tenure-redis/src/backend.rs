@@ -122,7 +122,8 @@ impl Backend for Redis {
             }
             Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),
-            Operation::Release { left, .. } => reply::released(&answer, *left),
+            Operation::Release { left: 0, .. } => reply::released(&answer),
+            Operation::Release { .. } => reply::left(&answer),
             Operation::ForceRelease => Ok(Outcome::Forced(reply::holder(&answer)?)),
             _ => Ok(Outcome::Seen(reply::holder(&answer)?)),
         }

@@ -74,13 +74,24 @@ pub(crate) fn renewed(value: &Value) -> Result<Outcome, StoreError> {
     }
 }
 
-/// Reads the reply of `release.lua` and `leave.lua`.
-pub(crate) fn released(value: &Value, left: u32) -> Result<Outcome, StoreError> {
-    match (value, left) {
-        (Value::Int(0), _) => Ok(Outcome::NotHeld),
-        (Value::Int(_), 0) => Ok(Outcome::Released),
-        (Value::Int(_), _) => Ok(Outcome::StillHeld(u32::try_from(number(value)?).unwrap_or(u32::MAX))),
-        (other, _) => Err(nonsense(other)),
+/// Reads the reply of `release.lua`.
+pub(crate) fn released(value: &Value) -> Result<Outcome, StoreError> {
+    match value {
+        Value::Int(0) => Ok(Outcome::NotHeld),
+        Value::Int(1) => Ok(Outcome::Released),
+        other => Err(nonsense(other)),
+    }
+}
+
+/// Reads the reply of `leave.lua`.
+pub(crate) fn left(value: &Value) -> Result<Outcome, StoreError> {
+    match value {
+        Value::Int(0) => Ok(Outcome::NotHeld),
+        Value::Array(parts) => match parts.as_slice() {
+            [_, count] => Ok(Outcome::StillHeld(u32::try_from(number(count)?).unwrap_or(u32::MAX))),
+            _ => Err(nonsense(value)),
+        },
+        _ => Err(nonsense(value)),
     }
 }
 

@@ -22,8 +22,8 @@ macro_rules! script {
 
 pub(crate) static ACQUIRE: Script = script!("acquire", "holder");
 pub(crate) static HOLDER: Script = script!("holder");
-pub(crate) static REENTER: Script = script!("reenter");
+pub(crate) static REENTER: Script = script!("reenter", "count");
 pub(crate) static RENEW: Script = script!("renew");
 pub(crate) static RELEASE: Script = script!("release");
-pub(crate) static LEAVE: Script = script!("leave");
+pub(crate) static LEAVE: Script = script!("leave", "count");
 pub(crate) static FORCE: Script = script!("force");

@@ -24,9 +24,9 @@ macro_rules! hash {
 }
 
 hash!(ACQUIRE, "acquire", "holder");
-hash!(REENTER, "reenter");
+hash!(REENTER, "reenter", "count");
 hash!(RELEASE, "release");
-hash!(LEAVE, "leave");
+hash!(LEAVE, "leave", "count");
 
 /// When a future is dropped after its last poll.
 #[derive(Debug, Clone, Copy)]
