@@ -3,18 +3,10 @@
 mod support;
 
 use std::time::Duration;
+use support::scripts::{ACQUIRE, RENEW};
 use support::{backend, ms};
 use tenure_core::{Client, Options, Release};
-use tenure_redis::redis::Script;
 use tenure_testkit::{FaultProxy, RedisServer};
-
-fn hash(source: &str) -> String {
-    Script::new(source).get_hash().to_owned()
-}
-
-const ACQUIRE: &str =
-    concat!(include_str!("../scripts/reentrant/acquire.lua"), include_str!("../scripts/reentrant/holder.lua"));
-const RENEW: &str = include_str!("../scripts/reentrant/renew.lua");
 
 /// A client whose server knows all scripts.
 async fn warm(proxy: &FaultProxy, lease: Duration, answer_within: Duration) -> Client {
@@ -32,7 +24,7 @@ async fn waits_of_the_usual_length_find_another_connection() {
     let server = RedisServer::start();
     let proxy = FaultProxy::start(server.addr());
     let client = warm(&proxy, ms(1000), ms(300)).await;
-    let dead = proxy.hold_request(&hash(ACQUIRE));
+    let dead = proxy.hold_request(&ACQUIRE);
     let guard = client.lock("k").unwrap().lock_timeout(ms(2000)).await.unwrap();
     dead.caught().await;
     assert_eq!(guard.release().await.unwrap(), Release::Released);
@@ -44,7 +36,7 @@ async fn short_waits_find_another_connection_in_the_end() {
     let server = RedisServer::start();
     let proxy = FaultProxy::start(server.addr());
     let client = warm(&proxy, ms(1000), ms(1000)).await;
-    let dead = proxy.hold_request(&hash(ACQUIRE));
+    let dead = proxy.hold_request(&ACQUIRE);
     let lock = client.lock("k").unwrap();
     let mut tries = 0;
     let obtained = loop {
@@ -66,7 +58,7 @@ async fn short_leases_are_renewed_on_another_connection() {
     let proxy = FaultProxy::start(server.addr());
     let lease = ms(600);
     let client = warm(&proxy, lease, ms(1000)).await;
-    let dead = proxy.hold_request(&hash(RENEW));
+    let dead = proxy.hold_request(&RENEW);
     let lock = client.lock("k").unwrap();
     let guard = lock.lock().await.unwrap();
     dead.caught().await;

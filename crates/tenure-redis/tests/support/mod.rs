@@ -1,12 +1,14 @@
-//! What the fault tests share: clients, bounded waiting, a look into the store, and contention on record.
+//! What the tests share: clients, bounded waiting, a look into the store, and contention on record.
 
 // Every test binary uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod scripts;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenure_core::{Builder, Claim, Client, Error, Guard, Key, Lock, Loss, Options};
+use tenure_core::{Builder, Claim, Client, Error, Guard, Key, Lock, Loss, Options, Release};
 use tenure_redis::redis::{FromRedisValue, from_redis_value};
 use tenure_redis::{Config, Redis};
 use tenure_testkit::history::boottime_now;
@@ -35,6 +37,11 @@ pub(crate) fn builder() -> Builder {
 /// A connected client with short leases.
 pub(crate) async fn client(url: &str) -> Client {
     builder().connect(backend(url)).await.unwrap()
+}
+
+/// A client with leases so long that a lock left behind is noticed.
+pub(crate) async fn client_of(server: &RedisServer) -> Client {
+    Client::builder().connect(backend(&server.url())).await.unwrap()
 }
 
 /// Looks until it is so.
@@ -79,6 +86,27 @@ pub(crate) fn litter(server: &RedisServer) -> Vec<String> {
         !(tombstone || key == "tenure:fence" || key.starts_with("tenure:client:"))
     })
     .collect()
+}
+
+/// The lock `k`, which must be free soon.
+pub(crate) async fn gets_in(client: &Client) -> Guard {
+    soon("it gets in", client.lock("k").unwrap().lock()).await.unwrap()
+}
+
+/// The lock `k` is free before its lease has ended, and each of these can have it.
+pub(crate) async fn is_free_for(server: &RedisServer, clients: &[&Client]) {
+    eventually("the lock is free", LEASE / 2, || !exists(server, "k")).await;
+    for client in clients {
+        let guard = gets_in(client).await;
+        assert_eq!(count_of(server, &guard), Some(1));
+        assert_eq!(guard.release().await.unwrap(), Release::Released);
+    }
+}
+
+/// Closes a client that was the last to hold anything.
+pub(crate) async fn leaves_nothing(server: &RedisServer, client: &Client) {
+    client.close(PATIENCE).await.unwrap();
+    assert_eq!(litter(server), [""; 0]);
 }
 
 /// The channels somebody listens to, those to single clients aside.

@@ -1,0 +1,19 @@
+//! The scripts' hashes: what a request that runs one of them contains, so that the proxy can find it.
+
+use std::sync::LazyLock;
+use tenure_redis::redis::Script;
+
+macro_rules! hash {
+    ($name:ident, $($file:literal),+) => {
+        pub(crate) static $name: LazyLock<String> = LazyLock::new(|| {
+            let source = concat!($(include_str!(concat!("../../scripts/reentrant/", $file, ".lua"))),+);
+            Script::new(source).get_hash().to_owned()
+        });
+    };
+}
+
+hash!(ACQUIRE, "acquire", "holder");
+hash!(REENTER, "reenter", "count");
+hash!(RENEW, "renew");
+hash!(RELEASE, "release");
+hash!(LEAVE, "leave", "count");
