@@ -113,6 +113,8 @@ async fn a_re_entry_is_heard_of(bench: &Bench) {
     drop(outer);
     let mut all = until(&mut events, "released").await;
     all.extend(until(&mut events, "released").await);
+    // A backend may ask about its holds once more when it has just come to hear wake-ups.
+    all.retain(|event| !matches!(event.what, What::Renewed));
     assert_eq!(words(&all), ["acquired", "acquired", "released", "released"]);
     assert!(matches!(all[2].what, What::Released { left: 1, .. }), "{all:?}");
     assert!(matches!(all[3].what, What::Released { left: 0, .. }), "{all:?}");
