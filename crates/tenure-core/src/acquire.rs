@@ -2,20 +2,23 @@
 
 use crate::event::What;
 use crate::guard::Guard;
-use crate::hold::{Hold, Left, Standing, Tally, Terms, deadline};
+use crate::hold::{Granted, Hold, Left, Standing, Tally, Terms, deadline};
 use crate::inner::Inner;
 use crate::janitor::Chore;
 use crate::queue::{Turn, Word};
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Grant, Holder, Key, Operation, Outcome, Stay};
+use tenure_kernel::{Claim, Grant, Holder, Key, Kind, Operation, Outcome, Stay};
 use tracing::Instrument;
 
 /// However sure we are to be called, we also look by ourselves this often.
 const SAFETY_POLL: Duration = Duration::from_secs(1);
 /// Never look again sooner than this, whatever the store says remains: no busy loop, ever.
 const BREATH: Duration = Duration::from_millis(2);
+
+/// A store that does not answer within so short a time is not taken to be silent.
+const BRIEF: Duration = Duration::from_millis(100);
 
 /// How long to wait for the lock.
 #[derive(Debug, Clone, Copy)]
@@ -54,9 +57,12 @@ pub(crate) struct Busy {
 /// One caller's way to one lock.
 struct Attempt<'a> {
     client: &'a Arc<Inner>,
+    kind: Kind,
     key: &'a Key,
     options: &'a Options,
     owner: Option<Owner>,
+    /// The claims to stand under.
+    under: Vec<Claim>,
     patience: Patience,
     began: Moment,
     /// Who was last seen holding the lock, and when that was.
@@ -70,7 +76,7 @@ struct Attempt<'a> {
 /// Obtains the lock, or says who has it.
 pub(crate) async fn acquire(
     client: &Arc<Inner>,
-    key: &Key,
+    (kind, key): (Kind, &Key),
     options: &Options,
     patience: impl FnOnce(Moment) -> Patience,
 ) -> Result<Result<Guard, Busy>, Error> {
@@ -81,12 +87,31 @@ pub(crate) async fn acquire(
     let patience = patience(began);
     if let Some(owner) = &owner
         && let Some(hold) = client.owned(key, owner)
-        && let Some(guard) = Box::pin(reenter(client, &hold, options, patience)).await?
     {
-        return Ok(Ok(guard));
+        if kind != Kind::Reentrant || hold.kind != kind {
+            if hold.is_live(began) {
+                return Err(own(key, hold.kind));
+            }
+        } else if let Some(guard) = Box::pin(reenter(client, &hold, options, patience)).await? {
+            return Ok(Ok(guard));
+        }
     }
-    let attempt = Attempt { client, key, options, owner, patience, began, holder: None, waiting: None, silence: None };
+    let under = options.lineage()?;
+    let (holder, waiting, silence) = (None, None, None);
+    let attempt = Attempt { client, kind, key, options, owner, under, patience, began, holder, waiting, silence };
     attempt.run().await
+}
+
+/// The asker holds the lock already, and would wait for itself.
+fn own(key: &Key, kind: Kind) -> Error {
+    Error::new(
+        crate::ErrorKind::Conflict,
+        format!(
+            "already held by the one who asks, who would wait for itself: pass the guard on, or use the re-entrant lock \
+             throughout: kind={kind}"
+        ),
+    )
+    .about(key)
 }
 
 impl Attempt<'_> {
@@ -96,7 +121,7 @@ impl Attempt<'_> {
             return self.ask_until_answered(None).await;
         }
         // Of this client's tasks, one at a time speaks to the store.
-        let turn = match self.client.queue.enter(self.key) {
+        let turn = match self.client.queue.enter(self.kind, self.key) {
             Ok(turn) => turn,
             Err(called) => {
                 let span = tracing::info_span!("tenure.wait", key = %self.key);
@@ -125,7 +150,7 @@ impl Attempt<'_> {
     /// Asks until the store grants the lock or the patience ends.
     async fn ask_until_answered(&mut self, mut turn: Option<Turn>) -> Result<Result<Guard, Busy>, Error> {
         let shared = &self.client.shared;
-        let mut armed = Armed::new(self.client, self.key, self.options.lease);
+        let mut armed = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
         let mut pauses = self.options.retry.map(|retry| Box::new(retry.into_iter()));
         let mut failures = 0u32;
         loop {
@@ -147,14 +172,16 @@ impl Attempt<'_> {
             let stay = match (self.patience, &self.holder) {
                 _ if turn.is_none() => Stay::No,
                 (_, None) => Stay::Waits,
-                (_, Some(_)) => Stay::Waited { more: heard.is_some() && turn.as_ref().is_some_and(Turn::is_wanted) },
+                (_, Some(_)) => Stay::Waited {
+                    more: self.under.is_empty() && heard.is_some() && turn.as_ref().is_some_and(Turn::is_wanted),
+                },
             };
             match armed.ask(stay, within).await {
                 Ok(Outcome::Granted(grant)) => {
                     shared.heard_from_store();
                     // The client may have been closed meanwhile: nobody would look after the lock.
                     shared.begin()?;
-                    if shared.clock.now() < deadline(sent, self.options.lease) {
+                    if shared.clock.now() < deadline(sent, self.options.span()) {
                         if let (Stay::Waited { more: true }, Some(turn), Some(heard)) = (stay, &mut turn, heard) {
                             let holder = (self.ourselves(&armed.claim, grant), sent);
                             turn.word = Some(Box::new(Word { heard, holder }));
@@ -169,8 +196,12 @@ impl Attempt<'_> {
                         );
                         return Err(Error::from_store(Some(self.key), slow));
                     }
-                    drop(std::mem::replace(&mut armed, Armed::new(self.client, self.key, self.options.lease)));
+                    let fresh = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
+                    drop(std::mem::replace(&mut armed, fresh));
                     continue;
+                }
+                Ok(Outcome::Busy(holder)) if self.kind != Kind::Reentrant && self.under.contains(&holder.claim) => {
+                    return Err(own(self.key, self.kind));
                 }
                 Ok(Outcome::Busy(holder)) => {
                     failures = 0;
@@ -179,19 +210,18 @@ impl Attempt<'_> {
                     self.say_waiting(&armed.claim, &holder);
                     self.holder = Some((holder, shared.clock.now()));
                 }
-                Ok(other) => {
-                    return Err(Error::new(
-                        crate::ErrorKind::Unexpected,
-                        format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
-                    )
-                    .about(self.key));
-                }
+                Ok(other) => return Err(self.turned_down(&other)),
                 Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
                 Err(error) => {
                     failures += 1;
                     // One attempt is one answer: a connection that was found dead at once gets another chance.
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
+                    // A last attempt that had no time left to be answered says nothing of the store.
+                    let hasty = self.holder.is_some() && within < self.client.answer_within.min(BRIEF);
+                    if hasty && self.is_out_of_patience() {
+                        return self.not_obtained();
+                    }
                     if !again && self.is_out_of_patience() {
                         return Err(Error::from_store(Some(self.key), error));
                     }
@@ -224,6 +254,24 @@ impl Attempt<'_> {
         }
     }
 
+    /// An answer that is neither a grant nor a reason to wait.
+    fn turned_down(&self, outcome: &Outcome) -> Error {
+        let error = match outcome {
+            Outcome::Conflict(held) => Error::new(
+                crate::ErrorKind::Conflict,
+                format!(
+                    "the key is held as another kind of lock, use that kind or another key: asked for={} held as={held}",
+                    self.kind
+                ),
+            ),
+            other => Error::new(
+                crate::ErrorKind::Unexpected,
+                format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
+            ),
+        };
+        error.about(self.key)
+    }
+
     /// Says once that we wait.
     fn say_waiting(&mut self, claim: &Claim, holder: &Holder) {
         if self.waiting.is_none() {
@@ -238,7 +286,7 @@ impl Attempt<'_> {
             claim: claim.clone(),
             count: grant.count,
             token: Some(grant.token),
-            remaining: Some(self.options.lease),
+            remaining: Some(self.options.span()),
             held_for: Some(Duration::ZERO),
         }
     }
@@ -330,7 +378,9 @@ impl Attempt<'_> {
 /// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
 struct Armed<'a> {
     client: &'a Arc<Inner>,
+    kind: Kind,
     key: &'a Key,
+    under: Vec<Claim>,
     lease: Duration,
     claim: Claim,
     /// A request is under way.
@@ -342,15 +392,16 @@ struct Armed<'a> {
 }
 
 impl<'a> Armed<'a> {
-    fn new(client: &'a Arc<Inner>, key: &'a Key, lease: Duration) -> Self {
-        let claim = client.shared.fresh_claim();
-        Self { client, key, lease, claim, asking: false, granted: false, ghost: false }
+    fn new(client: &'a Arc<Inner>, (kind, key): (Kind, &'a Key), under: &[Claim], lease: Duration) -> Self {
+        let claim = client.shared.fresh_claim(!under.is_empty());
+        Self { client, kind, key, under: under.to_vec(), lease, claim, asking: false, granted: false, ghost: false }
     }
 
     async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
-        let operation = Operation::Acquire { claim: self.claim.clone(), lease: self.lease, stay };
+        let (claim, under) = (self.claim.clone(), self.under.clone());
+        let operation = Operation::Acquire { claim, under, lease: self.lease, stay };
         self.asking = true;
-        let answer = self.client.shared.backend.apply(self.key, &operation, within).await;
+        let answer = self.client.shared.backend.apply(self.kind, self.key, &operation, within).await;
         self.asking = false;
         match &answer {
             Ok(Outcome::Granted(_)) => self.granted = true,
@@ -361,8 +412,15 @@ impl<'a> Armed<'a> {
     }
 
     fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {
-        let hold =
-            Arc::new(Hold::new(self.key.clone(), self.claim.clone(), token, owner, terms(options), sent, self.ghost));
+        let granted = Granted {
+            kind: self.kind,
+            key: self.key.clone(),
+            claim: self.claim.clone(),
+            under: std::mem::take(&mut self.under),
+            owner,
+            ghost: self.ghost,
+        };
+        let hold = Arc::new(Hold::new(granted, token, terms(options), sent));
         self.granted = false;
         self.ghost = false;
         Guard::of_new_hold(self.client, hold)
@@ -373,6 +431,7 @@ impl Drop for Armed<'_> {
     fn drop(&mut self) {
         if self.asking || self.granted || self.ghost {
             self.client.shared.later(Chore::Cancel {
+                kind: self.kind,
                 key: self.key.clone(),
                 claim: self.claim.clone(),
                 lease: self.lease,
@@ -382,7 +441,13 @@ impl Drop for Armed<'_> {
 }
 
 fn terms(options: &Options) -> Terms {
-    Terms { lease: options.lease, renew_every: options.renewal(), warn_after: options.warn_after }
+    Terms {
+        lease: options.span(),
+        renew_every: options.renewal(),
+        warn_after: options.warn_after,
+        max_hold: options.max_hold,
+        at_least: options.at_least,
+    }
 }
 
 /// Goes in once more under a hold. None if the hold is over.
@@ -399,10 +464,11 @@ pub(crate) async fn reenter(
     loop {
         let sent = shared.clock.now();
         let Some(Tally { entries: count, change, .. }) = hold.tally(sent) else { return Ok(None) };
-        let operation = Operation::Reenter { claim: hold.claim.clone(), entry, count, change, lease: options.lease };
+        let claim = hold.claim.clone();
+        let operation = Operation::Reenter { claim, entry, count, change, lease: options.span() };
         entering.sent = true;
         let within = client.answer_within.min(patience.left(sent));
-        match shared.backend.apply(&hold.key, &operation, within).await {
+        match shared.backend.apply(hold.kind, &hold.key, &operation, within).await {
             Ok(Outcome::Granted(_)) => {
                 hold.confirm_entry(entry, sent);
                 shared.agenda.move_to(hold, hold.next_look());

@@ -5,13 +5,13 @@ use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
-use tenure_kernel::{Claim, Holder, Key, Operation, Outcome, Pattern};
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Pattern, Sight};
 
 /// A place that applies a lock's steps atomically.
 ///
 /// # Contract
 ///
-/// * [`apply`](Backend::apply) runs one [`Operation`] as [`tenure_kernel::reentrant::step`] would, at one moment of
+/// * [`apply`](Backend::apply) runs one [`Operation`] as [`tenure_kernel::step`] would, at one moment of
 ///   the store's own clock. It may be sent more than once; the operations are made for that.
 /// * Every call answers, or fails with [`StoreErrorKind::Unanswered`], within the time it is given.
 /// * An error other than `Unanswered` means that nothing was changed.
@@ -32,9 +32,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Makes sure that the store can be reached and lets us in.
     fn reach(&self, within: Duration) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Applies one operation to one lock.
+    /// Applies one operation to one lock. To look at a lock and to free it by force, its kind need not be the one it is
+    /// held as.
     fn apply(
         &self,
+        kind: Kind,
         key: &Key,
         operation: &Operation,
         within: Duration,
@@ -52,7 +54,7 @@ pub trait Backend: Send + Sync + 'static {
         &self,
         pattern: &Pattern,
         within: Duration,
-    ) -> impl Future<Output = Result<Vec<(Key, Holder)>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<(Key, Sight)>, StoreError>> + Send;
 
     /// Leaves a client's card in the store for a while; for no time at all, takes it away.
     fn announce(
@@ -73,6 +75,8 @@ pub trait Backend: Send + Sync + 'static {
 /// One hold to renew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewal {
+    /// The lock's kind.
+    pub kind: Kind,
     /// The lock.
     pub key: Key,
     /// The claim that holds it.
@@ -155,6 +159,7 @@ pub(crate) trait DynBackend: Send + Sync {
     fn reach(&self, within: Duration) -> BoxFuture<'_, Result<(), StoreError>>;
     fn apply<'a>(
         &'a self,
+        kind: Kind,
         key: &'a Key,
         operation: &'a Operation,
         within: Duration,
@@ -164,7 +169,7 @@ pub(crate) trait DynBackend: Send + Sync {
         &'a self,
         pattern: &'a Pattern,
         within: Duration,
-    ) -> BoxFuture<'a, Result<Vec<(Key, Holder)>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Vec<(Key, Sight)>, StoreError>>;
     fn announce<'a>(
         &'a self,
         client: &'a str,
@@ -188,11 +193,12 @@ impl<B: Backend> DynBackend for B {
     }
     fn apply<'a>(
         &'a self,
+        kind: Kind,
         key: &'a Key,
         operation: &'a Operation,
         within: Duration,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>> {
-        Box::pin(Backend::apply(self, key, operation, within))
+        Box::pin(Backend::apply(self, kind, key, operation, within))
     }
     fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
         Box::pin(Backend::renew(self, renewals, within))
@@ -201,7 +207,7 @@ impl<B: Backend> DynBackend for B {
         &'a self,
         pattern: &'a Pattern,
         within: Duration,
-    ) -> BoxFuture<'a, Result<Vec<(Key, Holder)>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<(Key, Sight)>, StoreError>> {
         Box::pin(Backend::list(self, pattern, within))
     }
     fn announce<'a>(

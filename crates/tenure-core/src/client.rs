@@ -3,13 +3,13 @@
 use crate::event::{Events, Loss};
 use crate::inner::Inner;
 use crate::keeper::Keeper;
-use crate::lock::{Held, Lock};
+use crate::lock::{Cards, Held, Lock};
 use crate::shared::Shared;
 use crate::wakeups::Hub;
 use crate::{Card, Error, ErrorKind, Guarantee, Label, Options, Store, watchdog};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tenure_kernel::{Key, Pattern};
+use tenure_kernel::{Key, Kind, Pattern};
 use tokio::sync::mpsc;
 
 /// A client of one store. Cheap to clone; all clones are one client.
@@ -183,10 +183,29 @@ impl Client {
     ///
     /// [`Invalid`](ErrorKind::Invalid) if the key is empty or too long.
     pub fn lock(&self, key: &str) -> Result<Lock, Error> {
+        self.lock_of(Kind::Reentrant, key)
+    }
+
+    /// The simple lock on a key: cheaper than the re-entrant one, and entered once. Who asks for it again while
+    /// holding it, under the same [owner](crate::Owner), is refused instead of waiting for itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn simple(&self, key: &str) -> Result<Lock, Error> {
+        self.lock_of(Kind::Simple, key)
+    }
+
+    /// The lock of a kind on a key.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn lock_of(&self, kind: Kind, key: &str) -> Result<Lock, Error> {
         // An empty name is a mistake even where a prefix would make a key of it.
         let key = Key::new(key)?;
         let key = if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? };
-        Ok(Lock::new(&self.0, key))
+        Ok(Lock::new(&self.0, kind, key))
     }
 
     /// All held locks whose keys match a pattern (`*` any run, `?` any one character), those of others included.
@@ -202,19 +221,10 @@ impl Client {
         let found = backend.list(&pattern, self.0.first_answer_within).await;
         let mut found = found.map_err(|error| Error::from_store(None, error))?;
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut cards = std::collections::HashMap::new();
+        let mut cards = Cards::default();
         let mut all = Vec::with_capacity(found.len());
-        for (key, holder) in found {
-            let client = holder.claim.client().to_owned();
-            let card = match cards.get(&client) {
-                Some(card) => Clone::clone(card),
-                None => {
-                    let card: Option<Card> = backend.look_up(&client, self.0.answer_within).await.ok().flatten();
-                    cards.insert(client, card.clone());
-                    card
-                }
-            };
-            all.push(Held { key, holder, card });
+        for (key, sight) in found {
+            all.extend(Held::of(&self.0, key, sight, &mut cards).await);
         }
         Ok(all)
     }

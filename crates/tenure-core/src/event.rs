@@ -97,6 +97,8 @@ pub enum AlarmReason {
 pub enum Loss {
     /// The lease ran out before it could be renewed, or was not to be renewed.
     LeaseEnded,
+    /// It was held for as long as its `max_hold` allows.
+    HeldTooLong,
     /// The store does not know the hold any more: it was deleted, or the store restarted empty.
     Gone,
     /// Somebody freed the lock by force.
@@ -111,6 +113,7 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::LeaseEnded => "its lease ended",
+            Self::HeldTooLong => "it was held for as long as its max_hold allows",
             Self::Gone => "the store does not know it any more",
             Self::Forced => "somebody released it by force",
             Self::Closed => "its client was closed",

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use tenure_kernel::{Claim, FIRST_ENTRY, Key, Operation, Outcome, Token};
+use tenure_kernel::{Claim, FIRST_ENTRY, Key, Kind, Operation, Outcome, Token};
 use tokio_util::sync::CancellationToken;
 
 /// Releasing does not wait for the store longer than this; the janitor goes on.
@@ -51,6 +51,10 @@ pub enum Release {
     Released,
     /// The owner is still in this often.
     StillHeld(u32),
+    /// Left; those it [stands under](crate::Options::under), or that stand under it, are still in.
+    Left,
+    /// Left; the lock stays taken for this long, as [`at_least`](crate::Options::at_least) asked.
+    Kept(Duration),
 }
 
 impl Guard {
@@ -96,6 +100,21 @@ impl Guard {
     /// The acquisition, as the store has it.
     pub fn claim(&self) -> &Claim {
         &self.hold.claim
+    }
+
+    /// The lock's kind.
+    pub fn kind(&self) -> Kind {
+        self.hold.kind
+    }
+
+    /// What a program that is run while the lock is held needs in order to [go in too](crate::Options::under).
+    pub fn lineage(&self) -> String {
+        let mut lineage = String::new();
+        for claim in &self.hold.under {
+            lineage.push_str(claim.as_str());
+            lineage.push('/');
+        }
+        lineage + self.hold.claim.as_str()
     }
 
     /// How long the lease surely still runs; zero once it is over.
@@ -186,7 +205,8 @@ impl Guard {
         .await
     }
 
-    /// Makes the lease last its full length from now on, whether or not the watchdog renews it.
+    /// Makes the lease last its full length from now on, whether or not the watchdog renews it, but not beyond
+    /// [`max_hold`](Options::max_hold).
     ///
     /// # Errors
     ///
@@ -199,12 +219,12 @@ impl Guard {
     pub async fn renew(&self) -> Result<(), Error> {
         self.check()?;
         let shared = &self.client.shared;
-        let Some((_, terms)) = self.hold.terms_of(self.entry) else { return self.check() };
-        let operation = Operation::Renew { claim: self.hold.claim.clone(), lease: terms.lease };
         let sent = self.now();
-        match shared.ask(self.key(), &operation, self.client.answer_within).await {
+        let Some(lease) = self.hold.span_of(self.entry, sent) else { return self.check() };
+        let operation = Operation::Renew { claim: self.hold.claim.clone(), lease };
+        match shared.ask(self.hold.kind, self.key(), &operation, self.client.answer_within).await {
             Ok(Outcome::Renewed) => {
-                self.hold.prolong_entry(self.entry, sent);
+                self.hold.prolong_entry(self.entry, sent, lease);
                 shared.agenda.move_to(&self.hold, self.hold.next_look());
                 shared.say(&self.hold, || What::Renewed);
                 // The answer may have come too late to be of use.
@@ -223,7 +243,7 @@ impl Guard {
     /// # Errors
     ///
     /// [`ErrorKind::Lost`] if the lock is not ours any more, [`ErrorKind::Unavailable`] if the store does not answer
-    /// before the lease ends.
+    /// before the lease ends, [`ErrorKind::Unsupported`] if this kind of lock cannot be entered twice.
     ///
     /// # Cancel safety
     ///
@@ -243,6 +263,13 @@ impl Guard {
     /// As [`reenter`](Guard::reenter).
     pub async fn reenter_with(&self, options: Options) -> Result<Self, Error> {
         options.check()?;
+        if self.hold.kind != Kind::Reentrant {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("this kind of lock cannot be entered twice, use the re-entrant one: kind={}", self.hold.kind),
+            )
+            .about(self.key()));
+        }
         self.check()?;
         match acquire::reenter(&self.client, &self.hold, &options, Patience::Endless).await? {
             Some(guard) => Ok(guard),
@@ -322,10 +349,10 @@ impl Guard {
                     }
                 },
             };
-            let claim = self.hold.claim.clone();
-            let operation = Operation::Release { claim, left, change, lease, cancel: leaving.cancel };
+            let (claim, keep) = (self.hold.claim.clone(), leaving.keep(now));
+            let operation = Operation::Release { claim, left, change, lease, keep, cancel: leaving.cancel };
             let within = self.client.answer_within.min((RELEASE_WITHIN).saturating_sub(now.since(began)));
-            match shared.backend.apply(self.key(), &operation, within).await {
+            match shared.backend.apply(self.hold.kind, self.key(), &operation, within).await {
                 Ok(Outcome::Released) => {
                     telling.done = true;
                     return Ok(Release::Released);
@@ -333,6 +360,14 @@ impl Guard {
                 Ok(Outcome::StillHeld(left)) => {
                     telling.done = true;
                     return Ok(Release::StillHeld(left));
+                }
+                Ok(Outcome::Left) => {
+                    telling.done = true;
+                    return Ok(Release::Left);
+                }
+                Ok(Outcome::Kept) => {
+                    telling.done = true;
+                    return Ok(Release::Kept(keep));
                 }
                 Ok(Outcome::NotHeld) if left > 0 && self.hold.was_released() => {
                     telling.done = true;

@@ -6,7 +6,7 @@ use crate::{Moment, Owner};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Token};
+use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Kind, Token};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -28,12 +28,28 @@ pub(crate) struct Terms {
     pub(crate) lease: Duration,
     pub(crate) renew_every: Option<Duration>,
     pub(crate) warn_after: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) at_least: Option<Duration>,
+}
+
+/// What was granted, to whom.
+pub(crate) struct Granted {
+    pub(crate) kind: Kind,
+    pub(crate) key: Key,
+    pub(crate) claim: Claim,
+    pub(crate) under: Vec<Claim>,
+    pub(crate) owner: Option<Owner>,
+    /// An earlier request for it is still unanswered.
+    pub(crate) ghost: bool,
 }
 
 /// One claim that holds a lock.
 pub(crate) struct Hold {
+    pub(crate) kind: Kind,
     pub(crate) key: Key,
     pub(crate) claim: Claim,
+    /// The claims it stands under, outermost first.
+    pub(crate) under: Vec<Claim>,
     /// Unique in the process, to find it by.
     pub(crate) number: u64,
     pub(crate) token: Token,
@@ -59,6 +75,8 @@ struct State {
     renewing: bool,
     /// The store is to be asked whether it still knows the hold, whether or not it is to be renewed.
     in_doubt: bool,
+    /// Until when the store is to keep the lock taken, whoever leaves before.
+    keep_until: Option<Moment>,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
     ghost: bool,
     /// When the agenda has it down; kept here so that the agenda need not look it up.
@@ -78,8 +96,10 @@ struct Entry {
     number: u32,
     terms: Terms,
     since: Moment,
-    /// When it ends by itself, if it is not renewed.
+    /// When it ends by itself, if it is not renewed, or not for ever.
     ends: Option<Moment>,
+    /// Until when it may be renewed, if not for ever.
+    until: Option<Moment>,
     warn_at: Option<Moment>,
     lost: Option<Loss>,
     /// Cancelled when the entry is lost; made when somebody asks for it.
@@ -114,8 +134,17 @@ pub(crate) struct Leaving {
     pub(crate) left: u32,
     /// How long what stays must last.
     pub(crate) lease: Duration,
+    /// Until when the lock is to stay taken, if nobody stays.
+    pub(crate) keep_until: Option<Moment>,
     /// An entry to refuse if it arrives late.
     pub(crate) cancel: Option<Cancelled>,
+}
+
+impl Leaving {
+    /// How long the lock is to stay taken, if nobody stays.
+    pub(crate) fn keep(&self, now: Moment) -> Duration {
+        self.keep_until.map_or(Duration::ZERO, |until| until.since(now))
+    }
 }
 
 /// How often a claim is in, as the store is to be told.
@@ -153,19 +182,13 @@ pub(crate) struct Due {
 }
 
 impl Hold {
-    pub(crate) fn new(
-        key: Key,
-        claim: Claim,
-        token: Token,
-        owner: Option<Owner>,
-        terms: Terms,
-        sent: Moment,
-        ghost: bool,
-    ) -> Self {
+    pub(crate) fn new(granted: Granted, token: Token, terms: Terms, sent: Moment) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let Granted { kind, key, claim, under, owner, ghost } = granted;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
+        let keep_until = terms.at_least.map(|least| sent.plus(least));
         let state = State {
             deadline,
             phase: Phase::Held,
@@ -176,10 +199,11 @@ impl Hold {
             failures: 0,
             renewing: false,
             in_doubt: false,
+            keep_until,
             ghost,
             scheduled: None,
         };
-        Self { key, claim, number, token, owner, state: Mutex::new(state), changed: Notify::new() }
+        Self { kind, key, claim, under, number, token, owner, state: Mutex::new(state), changed: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -192,7 +216,7 @@ impl Hold {
         match (state.phase, state.entry(entry)) {
             (Phase::Lost(why), _) => Standing::Lost(why),
             (_, Some(Entry { lost: Some(why), .. })) => Standing::Lost(*why),
-            (_, Some(entry)) if now >= entry.deadline(state.deadline) => Standing::Lost(Loss::LeaseEnded),
+            (_, Some(entry)) if now >= entry.deadline(state.deadline) => Standing::Lost(entry.why_it_ends(now)),
             (Phase::Jeopardy, Some(_)) => Standing::Jeopardy,
             (Phase::Held, Some(_)) => Standing::Held,
             (_, None) | (Phase::Released, _) => Standing::Lost(Loss::LeaseEnded),
@@ -208,6 +232,12 @@ impl Hold {
     /// Since when one entry is in, and under which terms.
     pub(crate) fn terms_of(&self, entry: u32) -> Option<(Moment, Terms)> {
         self.lock().entry(entry).map(|entry| (entry.since, entry.terms.clone()))
+    }
+
+    /// For how long the store may be asked to make one entry last: no longer than it may be held.
+    pub(crate) fn span_of(&self, entry: u32, now: Moment) -> Option<Duration> {
+        let state = self.lock();
+        state.entry(entry).map(|entry| entry.span(now))
     }
 
     /// The token that is cancelled when the entry is lost.
@@ -265,6 +295,8 @@ impl Hold {
         let Some(entry) = state.entry_mut(number) else { return };
         entry.start(sent);
         let (lease, renew_every) = (entry.terms.lease, entry.terms.renew_every);
+        let keep_until = entry.terms.at_least.map(|least| sent.plus(least));
+        state.keep_until = state.keep_until.max(keep_until);
         state.extend(sent, lease);
         if let Some(every) = renew_every {
             state.next_renewal = state.next_renewal.min(sent.plus(every));
@@ -272,11 +304,10 @@ impl Hold {
     }
 
     /// The store has made one entry last by a request sent at `sent`, at its holder's wish.
-    pub(crate) fn prolong_entry(&self, number: u32, sent: Moment) {
+    pub(crate) fn prolong_entry(&self, number: u32, sent: Moment, lease: Duration) {
         let mut state = self.lock();
         let Some(entry) = state.entry_mut(number) else { return };
-        let lease = entry.terms.lease;
-        if let Some(ends) = &mut entry.ends {
+        if let (Some(ends), None) = (&mut entry.ends, entry.terms.renew_every) {
             *ends = (*ends).max(deadline(sent, lease));
         }
         state.extend(sent, lease);
@@ -310,7 +341,7 @@ impl Hold {
         let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease.max(GHOST_MEMORY) });
         let leaving = state.leaving(now, cancel);
         if !ghost && now >= entry.deadline(state.deadline) {
-            return Left::Lost(Loss::LeaseEnded, Some(leaving));
+            return Left::Lost(entry.why_it_ends(now), Some(leaving));
         }
         Left::Well(leaving)
     }
@@ -343,8 +374,9 @@ impl Hold {
         let hold_deadline = state.deadline;
         for entry in &mut state.entries {
             if entry.lost.is_none() && entry.deadline(hold_deadline) <= now {
-                entry.lose(Loss::LeaseEnded);
-                due.lost = Some(Loss::LeaseEnded);
+                let why = entry.why_it_ends(now);
+                entry.lose(why);
+                due.lost = Some(why);
             }
             if let Some(at) = entry.warn_at
                 && at <= now
@@ -362,8 +394,8 @@ impl Hold {
             return due;
         }
         if !state.renewing && state.next_renewal <= soon {
-            due.renew = match state.renewal() {
-                Some((lease, _)) => Some(lease),
+            due.renew = match state.renewal(now) {
+                Some(lease) => Some(lease),
                 // A renewal that asks for next to nothing changes nothing, but says whether there is a hold.
                 None => state.in_doubt.then_some(Duration::from_millis(1)),
             };
@@ -388,7 +420,8 @@ impl Hold {
         state.extend(sent, lease);
         state.recover();
         state.renewing = false;
-        state.next_renewal = state.renewal().map_or(state.deadline, |(_, every)| sent.plus(every));
+        let every = state.live().filter_map(|entry| entry.terms.renew_every).min();
+        state.next_renewal = every.map_or(state.deadline, |every| sent.plus(every));
         Some(state.next_look())
     }
 
@@ -439,15 +472,45 @@ impl Hold {
 
 impl Entry {
     fn new(number: u32, terms: Terms, since: Moment) -> Self {
-        let mut entry = Self { number, terms, since, ends: None, warn_at: None, lost: None, lost_token: None };
+        let mut entry =
+            Self { number, terms, since, ends: None, until: None, warn_at: None, lost: None, lost_token: None };
         entry.start(since);
         entry
     }
 
     fn start(&mut self, sent: Moment) {
         self.since = sent;
-        self.ends = self.terms.renew_every.is_none().then(|| deadline(sent, self.terms.lease));
+        self.until = self.terms.max_hold.map(|most| sent.plus(most));
+        let last = self.terms.max_hold.map(|most| deadline(sent, most));
+        let lease = self.terms.renew_every.is_none().then(|| deadline(sent, self.terms.lease));
+        self.ends = [last, lease].into_iter().flatten().min();
         self.warn_at = self.terms.warn_after.map(|after| sent.plus(after));
+    }
+
+    /// Why it is over by now.
+    fn why_it_ends(&self, now: Moment) -> Loss {
+        let last = self.terms.max_hold.map(|most| deadline(self.since, most));
+        if last.is_some_and(|last| last <= now) { Loss::HeldTooLong } else { Loss::LeaseEnded }
+    }
+
+    /// How long the store is to keep the lock for it: a renewed one its whole lease, another what is left of it.
+    fn need(&self, now: Moment) -> Duration {
+        let left = self.ends.map(|ends| ends.since(now));
+        match self.terms.renew_every {
+            Some(_) => left.map_or(self.terms.lease, |left| left.min(self.terms.lease)),
+            None => left.unwrap_or(self.terms.lease),
+        }
+    }
+
+    /// For how long to renew it, if at all.
+    fn renewal(&self, now: Moment) -> Option<Duration> {
+        self.terms.renew_every?;
+        Some(self.span(now))
+    }
+
+    /// Its lease, or what is left of the longest it may be held.
+    fn span(&self, now: Moment) -> Duration {
+        self.until.map_or(self.terms.lease, |until| until.since(now).min(self.terms.lease))
     }
 
     fn deadline(&self, hold: Moment) -> Moment {
@@ -472,19 +535,17 @@ impl State {
         u32::try_from(self.live().count()).unwrap_or(u32::MAX)
     }
 
-    /// For how long, and how often, those who are in want to be renewed.
-    fn renewal(&self) -> Option<(Duration, Duration)> {
-        let wanting = || self.live().filter_map(|entry| Some((entry.terms.lease, entry.terms.renew_every?)));
-        Some((wanting().map(|(lease, _)| lease).max()?, wanting().map(|(_, every)| every).min()?))
+    /// For how long those who are in want to be renewed, if any do.
+    fn renewal(&self, now: Moment) -> Option<Duration> {
+        // An entry that would gain nothing by it, because it may not be held for longer, wants no renewal.
+        let gains = |lease: &Duration| deadline(now, *lease) > self.deadline;
+        let wanted = |entry: &Entry| entry.renewal(now).filter(|lease| entry.until.is_none() || gains(lease));
+        self.live().filter_map(wanted).max()
     }
 
-    /// The longest that any entry still needs: a renewed one its whole lease, another what is left of it.
+    /// The longest that any entry still needs.
     fn need(&self, now: Moment) -> Duration {
-        self.live()
-            .map(|entry| entry.ends.map_or(entry.terms.lease, |ends| ends.since(now)))
-            .max()
-            .unwrap_or_default()
-            .max(Duration::from_millis(1))
+        self.live().map(|entry| entry.need(now)).max().unwrap_or_default().max(Duration::from_millis(1))
     }
 
     fn extend(&mut self, sent: Moment, lease: Duration) {
@@ -510,7 +571,7 @@ impl State {
     /// same, and would keep the lock for nobody.
     fn afterthought(&self) -> Option<Leaving> {
         let unsure = self.renewing || self.failures > 0;
-        unsure.then_some(Leaving { left: 0, lease: Duration::from_millis(1), cancel: None })
+        unsure.then_some(Leaving { left: 0, lease: Duration::from_millis(1), keep_until: None, cancel: None })
     }
 
     /// What to tell the store after an entry went; closes the hold if it was the last.
@@ -521,11 +582,12 @@ impl State {
         }
         // An acquire that may still be under way would take the freed lock for nobody.
         let ghost = (left == 0 && self.ghost).then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
-        Leaving { left, lease: self.need(now), cancel: cancel.or(ghost) }
+        Leaving { left, lease: self.need(now), keep_until: self.keep_until, cancel: cancel.or(ghost) }
     }
 
     fn next_look(&self) -> Moment {
-        let renewal = (!self.renewing && (self.in_doubt || self.renewal().is_some())).then_some(self.next_renewal);
+        let wanted = self.in_doubt || self.renewal(self.next_renewal).is_some();
+        let renewal = (!self.renewing && wanted).then_some(self.next_renewal);
         self.live()
             .flat_map(|entry| [entry.ends, entry.warn_at])
             .flatten()

@@ -6,7 +6,7 @@ use crate::{Moment, StoreErrorKind};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Cancelled, Claim, Key, Operation, Outcome};
+use tenure_kernel::{Cancelled, Claim, Key, Kind, Operation, Outcome};
 use tokio::sync::mpsc;
 
 /// How long one attempt is waited for.
@@ -18,7 +18,7 @@ pub(crate) enum Chore {
     /// An entry of a hold left.
     Leave { hold: Arc<Hold>, leaving: Leaving },
     /// An acquire was given up before its answer was known.
-    Cancel { key: Key, claim: Claim, lease: Duration },
+    Cancel { kind: Kind, key: Key, claim: Claim, lease: Duration },
 }
 
 impl std::fmt::Debug for Hold {
@@ -28,10 +28,10 @@ impl std::fmt::Debug for Hold {
 }
 
 impl Chore {
-    fn key(&self) -> &Key {
+    fn lock(&self) -> (Kind, &Key) {
         match self {
-            Self::Leave { hold, .. } => &hold.key,
-            Self::Cancel { key, .. } => key,
+            Self::Leave { hold, .. } => (hold.kind, &hold.key),
+            Self::Cancel { kind, key, .. } => (*kind, key),
         }
     }
 
@@ -44,14 +44,15 @@ impl Chore {
                     0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
                     _ => hold.tally(now)?,
                 };
-                let claim = hold.claim.clone();
-                Some(Operation::Release { claim, left: entries, change, lease, cancel: leaving.cancel })
+                let (claim, keep) = (hold.claim.clone(), leaving.keep(now));
+                Some(Operation::Release { claim, left: entries, change, lease, keep, cancel: leaving.cancel })
             }
             Self::Cancel { claim, lease, .. } => Some(Operation::Release {
                 claim: claim.clone(),
                 left: 0,
                 change: u32::MAX,
                 lease: *lease,
+                keep: Duration::ZERO,
                 cancel: Some(Cancelled {
                     entry: tenure_kernel::FIRST_ENTRY,
                     remember: (*lease).max(crate::hold::GHOST_MEMORY),
@@ -86,12 +87,13 @@ pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceive
 }
 
 async fn finish(shared: &Arc<Shared>, chore: Chore) {
+    let (kind, key) = chore.lock();
     let give_up = shared.clock.now().plus(chore.worth());
     let mut failures = 0u32;
     loop {
         let now = shared.clock.now();
         let Some(operation) = chore.operation(now) else { break };
-        match shared.backend.apply(chore.key(), &operation, PATIENCE).await {
+        match shared.backend.apply(kind, key, &operation, PATIENCE).await {
             Ok(outcome) => {
                 if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&chore, &outcome) {
                     tracing::debug!(key = %hold.key, claim = %hold.claim, "already gone when it was to be released");
@@ -99,13 +101,13 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
                 break;
             }
             Err(error) if now >= give_up || error.kind == StoreErrorKind::Conflict => {
-                tracing::warn!(key = %chore.key(), %error, "gave up releasing; the lease will end it");
+                tracing::warn!(%key, %error, "gave up releasing; the lease will end it");
                 break;
             }
             Err(error) => {
                 failures += 1;
                 if failures == 1 || error.kind != StoreErrorKind::Unanswered {
-                    tracing::debug!(key = %chore.key(), %error, failures, "release failed, trying again");
+                    tracing::debug!(%key, %error, failures, "release failed, trying again");
                 }
                 let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
                 shared.clock.sleep_until(now.plus(pause)).await;

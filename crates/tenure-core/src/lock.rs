@@ -5,9 +5,10 @@ use crate::event::What;
 use crate::guard::Guard;
 use crate::inner::Inner;
 use crate::{Card, Error, Moment, Options};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Holder, Key, Operation, Outcome};
+use tenure_kernel::{Holder, Key, Kind, Operation, Outcome, Sight};
 
 /// After a wait has timed out, how long to ask who the holder is; the wait's bound must not be outstayed by much.
 const ASK_WHO: Duration = Duration::from_millis(100);
@@ -29,6 +30,7 @@ const ASK_WHO: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct Lock {
     client: Arc<Inner>,
+    kind: Kind,
     key: Key,
 }
 
@@ -38,20 +40,75 @@ pub struct Lock {
 pub struct Held {
     /// The lock.
     pub key: Key,
-    /// Who holds it, how often, with which token and for how much longer.
+    /// As what it is held.
+    pub kind: Kind,
+    /// Who is in, outermost first; never empty.
+    pub holders: Vec<HeldBy>,
+    /// How many wait for it, where the store knows.
+    pub waiters: Option<u32>,
+}
+
+/// One of those who hold a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldBy {
+    /// Its claim, how often it is in, with which token and for how much longer.
     pub holder: Holder,
-    /// Where the holder lives, if it left its card.
+    /// Where it lives, if it left its card.
     pub card: Option<Card>,
 }
 
+impl Held {
+    /// The outermost holder.
+    pub fn holder(&self) -> &Holder {
+        &self.holders[0].holder
+    }
+
+    /// Where the outermost holder lives, if it left its card.
+    pub fn card(&self) -> Option<&Card> {
+        self.holders[0].card.as_ref()
+    }
+
+    /// Puts names to what a store sees; a card is good to know, never worth failing for. `None` if nobody holds it.
+    pub(crate) async fn of(client: &Inner, key: Key, sight: Sight, cards: &mut Cards) -> Option<Self> {
+        let mut holders = Vec::with_capacity(sight.holders.len());
+        for holder in sight.holders {
+            let card = cards.of(client, &holder).await;
+            holders.push(HeldBy { holder, card });
+        }
+        (!holders.is_empty()).then_some(Self { key, kind: sight.kind, holders, waiters: sight.waiters })
+    }
+}
+
+/// The cards that were looked up already.
+#[derive(Default)]
+pub(crate) struct Cards(HashMap<String, Option<Card>>);
+
+impl Cards {
+    async fn of(&mut self, client: &Inner, holder: &Holder) -> Option<Card> {
+        let id = holder.claim.client();
+        if let Some(known) = self.0.get(id) {
+            return known.clone();
+        }
+        let card = client.shared.backend.look_up(id, client.answer_within).await.ok().flatten();
+        self.0.insert(id.to_owned(), card.clone());
+        card
+    }
+}
+
 impl Lock {
-    pub(crate) fn new(client: &Arc<Inner>, key: Key) -> Self {
-        Self { client: Arc::clone(client), key }
+    pub(crate) fn new(client: &Arc<Inner>, kind: Kind, key: Key) -> Self {
+        Self { client: Arc::clone(client), kind, key }
     }
 
     /// The key, with the client's prefix.
     pub fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Waits for the lock with the client's default options.
@@ -104,7 +161,7 @@ impl Lock {
 
     async fn wait(&self, options: &Options) -> Result<Guard, Error> {
         let patience = |now: Moment| options.wait.map_or(Patience::Endless, |wait| Patience::Until(now.plus(wait)));
-        match acquire(&self.client, &self.key, options, patience).await? {
+        match acquire(&self.client, (self.kind, &self.key), options, patience).await? {
             Ok(guard) => Ok(guard),
             // Boxed, as all that is rare, so that a lock that is free takes little room.
             Err(busy) => Err(Box::pin(self.timed_out(busy)).await),
@@ -115,13 +172,13 @@ impl Lock {
         let holder = match holder {
             Some(holder) => Some(holder),
             // We never came to ask: others of this client were before us in line.
-            None => match self.client.shared.backend.apply(&self.key, &Operation::Inspect, ASK_WHO).await {
-                Ok(Outcome::Seen(holder)) => holder,
+            None => match self.client.shared.backend.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
+                Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
                 _ => None,
             },
         };
         let card = match &holder {
-            Some(holder) => self.card_of(holder, ASK_WHO).await,
+            Some(holder) => self.client.shared.backend.look_up(holder.claim.client(), ASK_WHO).await.ok().flatten(),
             None => None,
         };
         Error::timeout(&self.key, waited, holder, card)
@@ -150,7 +207,7 @@ impl Lock {
     ///
     /// As [`lock`](Lock::lock).
     pub async fn try_lock_with(&self, options: Options) -> Result<Option<Guard>, Error> {
-        Ok(acquire(&self.client, &self.key, &options, |_| Patience::Once).await?.ok())
+        Ok(acquire(&self.client, (self.kind, &self.key), &options, |_| Patience::Once).await?.ok())
     }
 
     /// Whether anybody holds the lock.
@@ -169,37 +226,37 @@ impl Lock {
     /// [`Unavailable`](crate::ErrorKind::Unavailable), [`Denied`](crate::ErrorKind::Denied) or
     /// [`Conflict`](crate::ErrorKind::Conflict), as [`lock_with`](Lock::lock_with).
     pub async fn inspect(&self) -> Result<Option<Held>, Error> {
-        let Some(holder) = self.look().await? else { return Ok(None) };
-        let card = self.card_of(&holder, self.client.answer_within).await;
-        Ok(Some(Held { key: self.key.clone(), holder, card }))
+        let Some(sight) = self.look().await? else { return Ok(None) };
+        Ok(Held::of(&self.client, self.key.clone(), sight, &mut Cards::default()).await)
     }
 
-    async fn look(&self) -> Result<Option<Holder>, Error> {
+    async fn look(&self) -> Result<Option<Sight>, Error> {
         self.client.shared.begin()?;
-        match self.client.shared.ask(&self.key, &Operation::Inspect, self.client.answer_within).await {
-            Ok(Outcome::Seen(holder)) => Ok(holder),
+        match self.client.shared.ask(self.kind, &self.key, &Operation::Inspect, self.client.answer_within).await {
+            Ok(Outcome::Seen(sight)) => Ok(sight),
             Ok(other) => Err(self.nonsense(&other)),
             Err(error) => Err(Error::from_store(Some(&self.key), error)),
         }
     }
 
-    /// Frees the lock over its holder's head, and says who that was. The holder is told at once where the store can
+    /// Frees the lock over its holders' heads, whatever its kind, and says who they were. The holder is told at once where the store can
     /// push it, otherwise at its next renewal; until then it may go on working. Its token is older than the next.
     ///
     /// # Errors
     ///
     /// As [`inspect`](Lock::inspect), and [`Unknown`](crate::ErrorKind::Unknown) if the store did not answer.
-    pub async fn force_release(&self) -> Result<Option<Holder>, Error> {
+    pub async fn force_release(&self) -> Result<Option<Held>, Error> {
         let shared = &self.client.shared;
         shared.begin()?;
         // Not asked twice: the second answer would be that nobody holds the lock.
-        match shared.backend.apply(&self.key, &Operation::ForceRelease, self.client.answer_within).await {
-            Ok(Outcome::Forced(holder)) => {
-                if let Some(holder) = &holder {
+        match shared.backend.apply(self.kind, &self.key, &Operation::ForceRelease, self.client.answer_within).await {
+            Ok(Outcome::Forced(None)) => Ok(None),
+            Ok(Outcome::Forced(Some(sight))) => {
+                for holder in &sight.holders {
                     tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
                     shared.say_of(&self.key, &holder.claim, || What::Forced { holder: holder.clone() });
                 }
-                Ok(holder)
+                Ok(Held::of(&self.client, self.key.clone(), sight, &mut Cards::default()).await)
             }
             Ok(other) => Err(self.nonsense(&other)),
             Err(error) if error.kind == crate::StoreErrorKind::Unanswered => Err(Error::new(
@@ -209,11 +266,6 @@ impl Lock {
             .about(&self.key)),
             Err(error) => Err(Error::from_store(Some(&self.key), error)),
         }
-    }
-
-    /// The holder's card, if it can be had in time: good to know, never worth failing for.
-    async fn card_of(&self, holder: &Holder, within: Duration) -> Option<Card> {
-        self.client.shared.backend.look_up(holder.claim.client(), within).await.ok().flatten()
     }
 
     fn nonsense(&self, outcome: &Outcome) -> Error {

@@ -5,8 +5,7 @@ use crate::{Backend, Card, Clock, Guarantee, Label, ManualClock, Moment, Port, R
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tenure_kernel::reentrant::{Record, Stepped, step};
-use tenure_kernel::{Holder, Key, Operation, Outcome, Pattern, Time, Token};
+use tenure_kernel::{Key, Kind, Operation, Outcome, Pattern, Record, Sight, Stepped, Time, Token, step};
 
 /// A store in this process's memory. Clones are the same store.
 ///
@@ -71,9 +70,9 @@ impl Memory {
         Time::from_micros(0).plus(self.0.zero + self.0.clock.now().since_zero())
     }
 
-    fn step(&self, state: &mut State, key: &Key, operation: &Operation) -> Outcome {
+    fn step(&self, state: &mut State, kind: Kind, key: &Key, operation: &Operation) -> Outcome {
         let record = state.records.remove(key).unwrap_or_default();
-        let Stepped { record, watermark, outcome } = step(record, operation, self.now(), state.watermark);
+        let Stepped { record, watermark, outcome } = step(kind, record, operation, self.now(), state.watermark);
         state.watermark = watermark;
         if !record.is_empty() {
             state.records.insert(key.clone(), record);
@@ -89,7 +88,7 @@ impl Memory {
         }
         let (now, watermark) = (self.now(), state.watermark);
         state.records.retain(|_, record| {
-            *record = step(std::mem::take(record), &Operation::Inspect, now, watermark).record;
+            *record = step(Kind::Reentrant, std::mem::take(record), &Operation::Inspect, now, watermark).record;
             !record.is_empty()
         });
         state.sweep_at = state.records.len() * 2;
@@ -115,17 +114,23 @@ impl Backend for Memory {
         Ok(())
     }
 
-    async fn apply(&self, key: &Key, operation: &Operation, _within: Duration) -> Result<Outcome, StoreError> {
+    async fn apply(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        _within: Duration,
+    ) -> Result<Outcome, StoreError> {
         let (outcome, listeners) = {
             let mut state = self.lock();
-            let outcome = self.step(&mut state, key, operation);
+            let outcome = self.step(&mut state, kind, key, operation);
             let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_)));
             (outcome, if freed { state.listeners.clone() } else { Vec::new() })
         };
         for listener in &listeners {
             listener.wake(key);
-            if let Outcome::Forced(Some(holder)) = &outcome {
-                listener.forced(&holder.claim);
+            if let Outcome::Forced(Some(sight)) = &outcome {
+                sight.holders.iter().for_each(|holder| listener.forced(&holder.claim));
             }
         }
         Ok(outcome)
@@ -133,20 +138,20 @@ impl Backend for Memory {
 
     async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<bool>, StoreError> {
         let mut state = self.lock();
-        let renew = |Renewal { key, claim, lease }: &Renewal| {
+        let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
             let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-            self.step(&mut state, key, &operation) == Outcome::Renewed
+            self.step(&mut state, *kind, key, &operation) == Outcome::Renewed
         };
         Ok(renewals.iter().map(renew).collect())
     }
 
-    async fn list(&self, pattern: &Pattern, _within: Duration) -> Result<Vec<(Key, Holder)>, StoreError> {
+    async fn list(&self, pattern: &Pattern, _within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
         let mut state = self.lock();
         let keys: Vec<Key> = state.records.keys().filter(|key| pattern.matches(key.as_str())).cloned().collect();
         Ok(keys
             .into_iter()
-            .filter_map(|key| match self.step(&mut state, &key, &Operation::Inspect) {
-                Outcome::Seen(Some(holder)) => Some((key, holder)),
+            .filter_map(|key| match self.step(&mut state, Kind::Reentrant, &key, &Operation::Inspect) {
+                Outcome::Seen(Some(sight)) => Some((key, sight)),
                 _ => None,
             })
             .collect())
@@ -207,9 +212,10 @@ mod tests {
         let store = Memory::with_clock(clock.clone());
         for number in 0..20 * SWEEP_FROM as u64 {
             let lease = Duration::from_secs(1);
-            let operation = Operation::Acquire { claim: Claim::new("c", number), lease, stay: Stay::No };
+            let claim = Claim::new("c", number);
+            let operation = Operation::Acquire { claim, under: Vec::new(), lease, stay: Stay::No };
             let mut state = store.lock();
-            store.step(&mut state, &Key::new(&format!("key {number}")).unwrap(), &operation);
+            store.step(&mut state, Kind::Simple, &Key::new(&format!("key {number}")).unwrap(), &operation);
             clock.advance(Duration::from_millis(10));
         }
         assert!(store.lock().records.len() <= SWEEP_FROM, "a hundred are held, the others ended");

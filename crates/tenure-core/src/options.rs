@@ -1,7 +1,9 @@
 //! How a lock is to be taken.
 
 use crate::{Error, Owner, Retry};
+use std::sync::Arc;
 use std::time::Duration;
+use tenure_kernel::Claim;
 
 /// How a lock is to be taken. Everything has a default, so most callers need none of it.
 ///
@@ -22,7 +24,10 @@ pub struct Options {
     pub(crate) wait: Option<Duration>,
     pub(crate) retry: Option<Retry>,
     pub(crate) warn_after: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) at_least: Option<Duration>,
     pub(crate) owner: Ownership,
+    pub(crate) under: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +56,9 @@ impl Options {
     /// The longest wait that can be asked for; to wait for ever, ask for none.
     pub const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
+    /// The longest lineage: some fifty programs, each run by the one before.
+    pub const MAX_LINEAGE: usize = 4096;
+
     /// A lease of 30 s, renewed every 10 s; wait for ever.
     pub const fn new() -> Self {
         Self {
@@ -59,7 +67,10 @@ impl Options {
             wait: None,
             retry: None,
             warn_after: None,
+            max_hold: None,
+            at_least: None,
             owner: Ownership::Fresh,
+            under: None,
         }
     }
 
@@ -105,6 +116,31 @@ impl Options {
         self
     }
 
+    /// The longest the lock is held: the watchdog stops there, and the guard is lost. For work that must not go on for
+    /// ever however well its process does.
+    #[must_use]
+    pub const fn max_hold(mut self, held: Duration) -> Self {
+        self.max_hold = Some(held);
+        self
+    }
+
+    /// The shortest the lock is taken: a release before that leaves it taken until then. For work that is to be done
+    /// once, by whichever of several machines comes first, although their clocks differ.
+    #[must_use]
+    pub const fn at_least(mut self, taken: Duration) -> Self {
+        self.at_least = Some(taken);
+        self
+    }
+
+    /// Takes the lock as one that stands under others, as a program does that is run by a holder of the lock:
+    /// `lineage` is what that holder's [`Guard::lineage`](crate::Guard::lineage) said. It goes in beside those above
+    /// it, with their token; two of their programs exclude each other.
+    #[must_use]
+    pub fn under(mut self, lineage: &str) -> Self {
+        self.under = Some(lineage.into());
+        self
+    }
+
     /// Takes the lock for this owner: if it already holds it in this process, goes in again.
     #[must_use]
     pub fn owner(mut self, owner: Owner) -> Self {
@@ -119,9 +155,16 @@ impl Options {
         self
     }
 
+    /// For how long the store is asked: no longer than the lock may be held.
+    pub(crate) fn span(&self) -> Duration {
+        self.max_hold.map_or(self.lease, |most| most.min(self.lease))
+    }
+
     /// How often to renew, if at all.
     pub(crate) fn renewal(&self) -> Option<Duration> {
         match self.renew {
+            // There is nothing to renew for.
+            _ if self.max_hold.is_some_and(|most| most <= self.lease) => None,
             Renew::EveryThird => Some(self.lease / 3),
             Renew::Every(interval) => Some(interval),
             Renew::Never => None,
@@ -140,6 +183,20 @@ impl Options {
                 )
             }),
         }
+    }
+
+    /// The claims to stand under, outermost first.
+    pub(crate) fn lineage(&self) -> Result<Vec<Claim>, Error> {
+        let Some(lineage) = &self.under else { return Ok(Vec::new()) };
+        let is_claim = |part: &str| part.contains(':') && part.bytes().all(|b| b.is_ascii_graphic());
+        let parts: Vec<&str> = lineage.split('/').collect();
+        if lineage.len() > Self::MAX_LINEAGE || !parts.iter().all(|part| is_claim(part)) {
+            return Err(Error::invalid(format!(
+                "a lineage is what `Guard::lineage` said, or is left out: lineage=`{}`",
+                lineage.chars().take(100).collect::<String>().escape_debug()
+            )));
+        }
+        Ok(parts.into_iter().map(Claim::found).collect())
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -169,6 +226,18 @@ impl Options {
         if let Some(warn_after) = self.warn_after {
             within("warn_after", warn_after, Duration::from_millis(1), Self::MAX_WAIT)?;
         }
+        if let Some(most) = self.max_hold {
+            within("max_hold", most, Self::MIN_LEASE, Self::MAX_WAIT)?;
+        }
+        if let Some(least) = self.at_least {
+            within("at_least", least, Duration::from_millis(1), Self::MAX_LEASE)?;
+            if let Some(most) = self.max_hold.filter(|most| *most < least) {
+                return Err(Error::invalid(format!(
+                    "choose an at_least no longer than the max_hold: at_least={least:?} max_hold={most:?}"
+                )));
+            }
+        }
+        self.lineage()?;
         if let Some(retry) = &self.retry {
             within("retry interval", retry.interval(), Duration::from_millis(1), Self::MAX_LEASE)?;
             within("retry cap", retry.longest(), Duration::from_millis(1), Duration::MAX)?;

@@ -4,16 +4,19 @@ use crate::Moment;
 use crate::wakeups::Watch;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use tenure_kernel::{Holder, Key};
+use tenure_kernel::{Holder, Key, Kind};
 use tokio::sync::oneshot;
 
-/// First come, first served, per key.
+/// A lock: a key that is asked for as another kind is answered at once, not after those who wait.
+pub(crate) type Name = (Kind, Key);
+
+/// First come, first served, per lock.
 #[derive(Default)]
-pub(crate) struct Queue(Mutex<HashMap<Key, VecDeque<oneshot::Sender<Turn>>>>);
+pub(crate) struct Queue(Mutex<HashMap<Name, VecDeque<oneshot::Sender<Turn>>>>);
 
 /// The right to speak to the store about a key. Dropping it calls the next in line.
 pub(crate) struct Turn {
-    line: Option<(Arc<Queue>, Key)>,
+    line: Option<(Arc<Queue>, Name)>,
     /// The ear on the key is handed on with the turn, so that a queue subscribes once, not once per waiter.
     pub(crate) watch: Option<Watch>,
     /// What the last to have the turn left for the next; boxed, as it is rare and turns are moved about.
@@ -31,36 +34,37 @@ pub(crate) struct Word {
 impl Turn {
     /// Whether anybody stands behind.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.line.as_ref().is_some_and(|(queue, key)| {
+        self.line.as_ref().is_some_and(|(queue, name)| {
             let lines = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
-            lines.get(key).is_some_and(|line| !line.is_empty())
+            lines.get(name).is_some_and(|line| !line.is_empty())
         })
     }
 }
 
 impl Queue {
     /// A turn at once if nobody is before us, otherwise the place in line where it will be called.
-    pub(crate) fn enter(self: &Arc<Self>, key: &Key) -> Result<Turn, oneshot::Receiver<Turn>> {
+    pub(crate) fn enter(self: &Arc<Self>, kind: Kind, key: &Key) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match lines.get_mut(key) {
+        let name = (kind, key.clone());
+        match lines.get_mut(&name) {
             Some(line) => {
                 let (call, called) = oneshot::channel();
                 line.push_back(call);
                 Err(called)
             }
             None => {
-                lines.insert(key.clone(), VecDeque::new());
-                Ok(Turn { line: Some((Arc::clone(self), key.clone())), watch: None, word: None })
+                lines.insert(name.clone(), VecDeque::new());
+                Ok(Turn { line: Some((Arc::clone(self), name)), watch: None, word: None })
             }
         }
     }
 
     /// The next in line, or nobody and the line is closed.
-    fn next(&self, key: &Key) -> Option<oneshot::Sender<Turn>> {
+    fn next(&self, name: &Name) -> Option<oneshot::Sender<Turn>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = lines.get_mut(key)?.pop_front();
+        let next = lines.get_mut(name)?.pop_front();
         if next.is_none() {
-            lines.remove(key);
+            lines.remove(name);
         }
         next
     }
@@ -68,10 +72,10 @@ impl Queue {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let Some((queue, key)) = self.line.take() else { return };
+        let Some((queue, name)) = self.line.take() else { return };
         let (mut watch, mut word) = (self.watch.take(), self.word.take());
-        while let Some(call) = queue.next(&key) {
-            let line = Some((Arc::clone(&queue), key.clone()));
+        while let Some(call) = queue.next(&name) {
+            let line = Some((Arc::clone(&queue), name.clone()));
             let turn = Turn { line, watch: watch.take(), word: word.take() };
             // A waiter that was cancelled meanwhile gives the turn back, and the one behind it is called. One that is
             // cancelled after it was called drops the turn, which comes back here.
@@ -97,10 +101,10 @@ mod tests {
     #[tokio::test]
     async fn turns_come_in_order_and_skip_those_who_left() {
         let queue = Arc::new(Queue::default());
-        let first = queue.enter(&key()).ok().unwrap();
-        let left = queue.enter(&key()).err().unwrap();
-        let second = queue.enter(&key()).err().unwrap();
-        let third = queue.enter(&key()).err().unwrap();
+        let first = queue.enter(Kind::Simple, &key()).ok().unwrap();
+        let left = queue.enter(Kind::Simple, &key()).err().unwrap();
+        let second = queue.enter(Kind::Simple, &key()).err().unwrap();
+        let third = queue.enter(Kind::Simple, &key()).err().unwrap();
         drop(left);
         drop(first);
         let second = second.await.unwrap();
@@ -108,15 +112,15 @@ mod tests {
         assert!(third.try_recv().is_err(), "the third was called beside the second");
         drop(second);
         drop(third.await.unwrap());
-        assert!(queue.enter(&key()).is_ok());
+        assert!(queue.enter(Kind::Simple, &key()).is_ok());
     }
 
     #[tokio::test]
     async fn a_turn_that_was_called_but_not_taken_is_passed_on() {
         let queue = Arc::new(Queue::default());
-        let first = queue.enter(&key()).ok().unwrap();
-        let second = queue.enter(&key()).err().unwrap();
-        let third = queue.enter(&key()).err().unwrap();
+        let first = queue.enter(Kind::Simple, &key()).ok().unwrap();
+        let second = queue.enter(Kind::Simple, &key()).err().unwrap();
+        let third = queue.enter(Kind::Simple, &key()).err().unwrap();
         drop(first);
         drop(second);
         drop(third.await.unwrap());

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_kernel::{Claim, Key, Operation, Outcome};
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -84,8 +84,9 @@ impl Shared {
     }
 
     /// A claim that was never made before.
-    pub(crate) fn fresh_claim(&self) -> Claim {
-        Claim::new(&self.id, self.next_claim.fetch_add(1, Ordering::Relaxed))
+    pub(crate) fn fresh_claim(&self, nested: bool) -> Claim {
+        let number = self.next_claim.fetch_add(1, Ordering::Relaxed);
+        if nested { Claim::nested(&self.id, number) } else { Claim::new(&self.id, number) }
     }
 
     /// To be called before anything is asked of the store.
@@ -128,11 +129,17 @@ impl Shared {
 
     /// Asks the store something that may be asked twice: a connection that is found dead at once, as after a restart of
     /// the store, gets another chance.
-    pub(crate) async fn ask(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
+    pub(crate) async fn ask(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
         let sent = self.clock.now();
-        match self.backend.apply(key, operation, within).await {
+        match self.backend.apply(kind, key, operation, within).await {
             Err(error) if error.is_transient() && self.clock.now().since(sent) < within / 2 => {
-                self.backend.apply(key, operation, within / 2).await
+                self.backend.apply(kind, key, operation, within / 2).await
             }
             answer => answer,
         }

@@ -96,7 +96,12 @@ fn tend(shared: &Arc<Shared>, hold: &Arc<Hold>, now: Moment, soon: Moment) -> Op
 async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight {
     let renewals: Vec<Renewal> = holds
         .iter()
-        .map(|(hold, lease)| Renewal { key: hold.key.clone(), claim: hold.claim.clone(), lease: *lease })
+        .map(|(hold, lease)| Renewal {
+            kind: hold.kind,
+            key: hold.key.clone(),
+            claim: hold.claim.clone(),
+            lease: *lease,
+        })
         .collect();
     // A hold that is only asked about asks for less than any lease.
     let shortest = holds.iter().map(|(_, lease)| *lease).min().unwrap_or(PATIENCE).max(Options::MIN_LEASE);

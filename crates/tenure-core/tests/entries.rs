@@ -1,7 +1,7 @@
 //! Several guards of one hold, on a clock that is moved by hand: each lives and ends by its own terms.
 
 use std::time::Duration;
-use tenure_core::{Client, ErrorKind, Guard, ManualClock, Memory, Options, Release, Retry, What};
+use tenure_core::{Client, ErrorKind, Guard, Loss, ManualClock, Memory, Options, Release, Retry, What};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -29,7 +29,7 @@ async fn an_entry_that_ends_early_leaves_the_others_renewed() {
     let error = inner.release().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     pass(&clock, &client, 4, &outer).await;
-    assert_eq!(lock.inspect().await.unwrap().unwrap().holder.count, 1);
+    assert_eq!(lock.inspect().await.unwrap().unwrap().holder().count, 1);
     assert_eq!(outer.release().await.unwrap(), Release::Released);
     assert!(!lock.is_locked().await.unwrap());
 }
@@ -42,7 +42,7 @@ async fn a_lock_whose_last_entry_ended_is_given_back_before_a_longer_lease_runs_
     let outer = lock.lock_with(Options::new().lease(2 * SECOND).no_renew()).await.unwrap();
     let inner = outer.reenter_with(Options::new().lease(60 * SECOND).no_renew()).await.unwrap();
     assert_eq!(inner.release().await.unwrap(), Release::StillHeld(1));
-    let left = lock.inspect().await.unwrap().unwrap().holder.remaining.unwrap();
+    let left = lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap();
     assert!(left > 50 * SECOND, "nothing shortens a lease in the store");
     clock.advance(2 * SECOND);
     assert!(!outer.is_held());
@@ -96,4 +96,51 @@ async fn a_subscriber_that_fell_behind_can_tell_how_much_it_missed() {
     }
     assert!(events.next().await.is_some());
     assert_eq!(events.missed(), 2000 - 1024);
+}
+
+#[tokio::test]
+async fn a_lock_that_may_not_be_held_for_ever_is_renewed_until_then_and_given_back() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let lock = client.lock("a").unwrap();
+    let options = Options::new().lease(3 * SECOND).max_hold(8 * SECOND);
+    let guard = lock.lock_with(options.clone()).await.unwrap();
+    // Renewed after 1, 2, 3, 4 and 5 s; from then on the lease runs to the end as it is.
+    pass(&clock, &client, 5, &guard).await;
+    clock.advance(2 * SECOND);
+    assert!(guard.is_held(), "the last renewal reaches to the end");
+    guard.renew().await.unwrap();
+    let left = lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap();
+    assert!(left <= SECOND, "renewing by hand does not reach beyond it: {left:?}");
+    clock.advance(SECOND);
+    assert_eq!(guard.lost().await, Loss::HeldTooLong);
+    let next = lock.lock_timeout(SECOND).await.expect("it is free by now");
+    assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    next.release().await.unwrap();
+
+    let short = lock.lock_with(options.max_hold(SECOND)).await.unwrap();
+    let left = lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap();
+    assert_eq!(left, SECOND, "the store is not asked for more");
+    clock.advance(SECOND);
+    assert_eq!(short.lost().await, Loss::HeldTooLong);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_taken_for_a_least_time_stays_taken_until_then() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let lock = client.lock("a").unwrap();
+    let options = || Options::new().at_least(10 * SECOND);
+    let guard = lock.lock_with(options()).await.unwrap();
+    clock.advance(4 * SECOND);
+    assert_eq!(guard.release().await.unwrap(), Release::Kept(6 * SECOND));
+    clock.advance(5 * SECOND);
+    assert!(lock.try_lock().await.unwrap().is_none(), "taken for nine seconds so far");
+    clock.advance(SECOND);
+    let late = lock.lock_with(options()).await.unwrap();
+    clock.advance(11 * SECOND);
+    assert_eq!(late.release().await.unwrap(), Release::Released);
+    drop(lock.lock_with(options()).await.unwrap());
+    clock.advance(9 * SECOND);
+    assert!(lock.try_lock().await.unwrap().is_none(), "a drop keeps it too");
 }

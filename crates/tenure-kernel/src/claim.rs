@@ -22,6 +22,22 @@ impl Claim {
         Self(format!("{client}:{number}").into())
     }
 
+    /// The claim with this number, of a client that stands under others. It says so, because a store may have to treat
+    /// it differently from one that takes a lock for itself.
+    ///
+    /// ```
+    /// let claim = tenure_kernel::Claim::nested("a0b1", 7);
+    /// assert!(claim.is_nested() && claim.as_str() == "a0b1:7^");
+    /// ```
+    pub fn nested(client: &str, number: u64) -> Self {
+        Self(format!("{client}:{number}^").into())
+    }
+
+    /// Whether the claim was made to stand under others.
+    pub fn is_nested(&self) -> bool {
+        self.0.ends_with('^')
+    }
+
     /// A claim as it was found in a store.
     pub fn found(text: &str) -> Self {
         Self(text.into())

@@ -9,7 +9,7 @@
 //! use tenure_kernel::{Claim, Operation, Outcome, Stay, Time, reentrant};
 //!
 //! let claim = Claim::new("billing-7", 1);
-//! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30), stay: Stay::No };
+//! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30), under: Vec::new(), stay: Stay::No };
 //! let stepped = reentrant::step(reentrant::Record::default(), &acquire, Time::from_micros(1_000), 0);
 //! assert!(matches!(stepped.outcome, Outcome::Granted(grant) if grant.token == 1_000));
 //! ```
@@ -19,11 +19,13 @@ mod key;
 pub mod kinds;
 mod operation;
 mod pattern;
+mod record;
 mod time;
 
 pub use claim::Claim;
 pub use key::{InvalidKey, Key};
-pub use kinds::reentrant;
-pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Stay, Token};
+pub use kinds::{Kind, UnknownKind, reentrant, simple};
+pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Sight, Stay, Token};
 pub use pattern::{Pattern, Piece};
+pub use record::{Record, Stepped, Unreadable, step};
 pub use time::Time;

@@ -1,6 +1,6 @@
 //! What can be asked of a lock, and what can be answered.
 
-use crate::{Claim, Time};
+use crate::{Claim, Kind, Time};
 use std::time::Duration;
 
 /// A fencing token: larger for every later grant of a key, for ever.
@@ -18,6 +18,9 @@ pub enum Operation {
     Acquire {
         /// Who asks.
         claim: Claim,
+        /// The claims that the asker stands under, outermost first, as a program does that another one runs. It is let
+        /// in beside them, and waits for everyone else.
+        under: Vec<Claim>,
         /// For how long.
         lease: Duration,
         /// Whether the asker stays if the lock is busy. It makes no difference to the outcome, but a store that keeps
@@ -54,6 +57,8 @@ pub enum Operation {
         change: u32,
         /// How long at least what stays must last.
         lease: Duration,
+        /// How long the lock stays taken all the same, if nobody stays; for no time it is free at once.
+        keep: Duration,
         /// An entry whose request may still be under way: it is refused if it arrives after this.
         cancel: Option<Cancelled>,
     },
@@ -94,20 +99,37 @@ pub enum Outcome {
     Granted(Grant),
     /// Another claim holds.
     Busy(Holder),
+    /// The key is held as another kind; nothing was changed.
+    Conflict(Kind),
     /// The entry was cancelled before it arrived; nothing was taken.
     Refused,
     /// The hold lasts at least as long as was asked.
     Renewed,
     /// The lock is free.
     Released,
+    /// The claim is out; others, under it or above it, are still in.
+    Left,
+    /// The claim is out; the lock stays taken for as long as was asked.
+    Kept,
     /// The claim is still in this often.
     StillHeld(u32),
     /// The claim does not hold (any more); nothing was changed.
     NotHeld,
-    /// The lock is free now; this claim was put out, if one held.
-    Forced(Option<Holder>),
+    /// The lock is free now; these were put out, if anybody held it.
+    Forced(Option<Sight>),
     /// Who holds, if anyone.
-    Seen(Option<Holder>),
+    Seen(Option<Sight>),
+}
+
+/// A held lock as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// As what it is held.
+    pub kind: Kind,
+    /// Who is in, outermost first; never empty.
+    pub holders: Vec<Holder>,
+    /// How many wait for it, where the store knows.
+    pub waiters: Option<u32>,
 }
 
 /// A hold as its holder sees it.

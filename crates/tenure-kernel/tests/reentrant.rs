@@ -1,6 +1,7 @@
 //! A property test per invariant of the re-entrant lock, over random histories of three claims.
 
 use proptest::prelude::*;
+use std::collections::HashMap;
 use std::time::Duration;
 use tenure_kernel::reentrant::{Record, Stepped, step};
 use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Operation, Outcome, Stay, Time, Token};
@@ -22,6 +23,14 @@ impl Store {
         outcome
     }
 
+    /// Who is in at this moment.
+    fn inside(&self) -> Vec<Claim> {
+        self.current()
+            .hold
+            .map(|hold| hold.claims.into_iter().map(|entered| entered.claim).collect())
+            .unwrap_or_default()
+    }
+
     fn ends(&self) -> Option<Time> {
         self.record.hold.as_ref().map(|hold| hold.ends)
     }
@@ -36,8 +45,9 @@ fn claim(n: u64) -> Claim {
     Claim::new("client", n)
 }
 
+/// Three claims that take locks for themselves, and two that stand under others.
 fn claims() -> impl Strategy<Value = Claim> {
-    (0..3u64).prop_map(claim)
+    prop_oneof![3 => (0..3u64).prop_map(claim), 2 => (3..5u64).prop_map(|n| Claim::nested("client", n))]
 }
 
 fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -48,20 +58,33 @@ fn operations() -> impl Strategy<Value = Operation> {
     let cancel = prop::option::weighted(0.3, (0..3u32, millis(1..80)))
         .prop_map(|given| given.map(|(entry, remember)| Cancelled { entry, remember }));
     prop_oneof![
-        4 => (claims(), millis(1..100)).prop_map(|(claim, lease)| Operation::Acquire { claim, lease, stay: Stay::No }),
+        4 => (claims(), millis(1..100)).prop_map(|(claim, lease)| acquire(claim, Vec::new(), lease)),
+        2 => (claims(), prop::collection::vec(claims(), 1..3), millis(1..100))
+            .prop_map(|(claim, under, lease)| acquire(claim, under, lease)),
         2 => (claims(), 1..4u32, 1..5u32, 1..9u32, millis(1..100))
             .prop_map(|(claim, entry, count, change, lease)| Operation::Reenter { claim, entry, count, change, lease }),
         2 => (claims(), millis(1..100)).prop_map(|(claim, lease)| Operation::Renew { claim, lease }),
-        3 => (claims(), 0..4u32, 1..9u32, millis(1..100), cancel)
-            .prop_map(|(claim, left, change, lease, cancel)| Operation::Release { claim, left, change, lease, cancel }),
+        3 => (claims(), 0..4u32, 1..9u32, millis(1..100), prop::option::weighted(0.2, millis(1..100)), cancel)
+            .prop_map(|(claim, left, change, lease, keep, cancel)| {
+                Operation::Release { claim, left, change, lease, keep: keep.unwrap_or_default(), cancel }
+            }),
         1 => Just(Operation::ForceRelease),
         1 => Just(Operation::Inspect),
     ]
 }
 
+fn acquire(claim: Claim, under: Vec<Claim>, lease: Duration) -> Operation {
+    Operation::Acquire { claim, under, lease, stay: Stay::No }
+}
+
 /// Random operations with random time between them; about a third of the steps cross the end of a lease.
 fn histories() -> impl Strategy<Value = Vec<(Duration, Operation)>> {
     prop::collection::vec((millis(0..60), operations()), 1..60)
+}
+
+fn leave(claim: &Claim, keep: Duration) -> Operation {
+    let claim = claim.clone();
+    Operation::Release { claim, left: 0, change: 9, lease: Duration::from_millis(1), keep, cancel: None }
 }
 
 /// Replays a history, showing `check` the store before and after each step.
@@ -89,9 +112,26 @@ proptest! {
     #[test]
     fn one_claim_at_a_time(history in histories()) {
         replay(&history, |before, operation, outcome, _| {
-            if let (Operation::Acquire { claim, .. }, Outcome::Granted(_)) = (operation, outcome) {
-                let other = before.current().hold.filter(|hold| hold.claim != *claim);
-                assert!(other.is_none(), "{claim} was granted beside {other:?}");
+            if let (Operation::Acquire { claim, under, .. }, Outcome::Granted(_)) = (operation, outcome) {
+                let inside = before.inside();
+                if !inside.contains(claim) {
+                    assert!(inside.iter().all(|other| under.contains(other)), "{claim} was granted beside {inside:?}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn siblings_exclude_each_other(history in histories(), lease in millis(1..100)) {
+        replay(&history, |_, _, _, after| {
+            let inside = after.inside();
+            let mut store = after.clone();
+            let (one, other) = (Claim::nested("client", 50), Claim::nested("client", 51));
+            if !inside.is_empty() {
+                assert!(matches!(store.apply(&acquire(one.clone(), inside.clone(), lease)), Outcome::Granted(_)));
+                assert!(matches!(store.apply(&acquire(other.clone(), inside.clone(), lease)), Outcome::Busy(_)));
+                let under_one = [inside, vec![one]].concat();
+                assert!(matches!(store.apply(&acquire(other, under_one, lease)), Outcome::Granted(_)));
             }
         });
     }
@@ -112,9 +152,9 @@ proptest! {
 
     #[test]
     fn asking_twice_is_asking_once(history in histories(), lease in millis(1..100)) {
-        replay(&history, |_, _, outcome, after| {
-            if let (Outcome::Granted(first), Some(hold)) = (outcome, &after.record.hold) {
-                let again = Operation::Acquire { claim: hold.claim.clone(), lease, stay: Stay::No };
+        replay(&history, |_, operation, outcome, after| {
+            let granted = |claim: &Claim| acquire(claim.clone(), Vec::new(), lease);
+            if let (Outcome::Granted(first), Some(again)) = (outcome, claim_of(operation).map(granted)) {
                 let mut store = after.clone();
                 match store.apply(&again) {
                     Outcome::Granted(second) => assert_eq!(second, *first),
@@ -129,7 +169,10 @@ proptest! {
     #[test]
     fn re_entry_keeps_the_token(history in histories()) {
         replay(&history, |before, operation, outcome, after| {
-            if let (Operation::Reenter { .. }, Outcome::Granted(grant)) = (operation, outcome) {
+            let held = !before.inside().is_empty();
+            if let (true, Operation::Acquire { .. } | Operation::Reenter { .. }, Outcome::Granted(grant)) =
+                (held, operation, outcome)
+            {
                 assert_eq!(Some(grant.token), before.current().hold.map(|hold| hold.token));
                 assert_eq!(after.watermark, before.watermark);
             }
@@ -138,19 +181,23 @@ proptest! {
 
     #[test]
     fn the_latest_change_counts(history in histories()) {
-        // What the changes of the current hold would have left behind, had they come in order.
-        let mut latest = (0, 1);
+        // What the changes of each claim would have left behind, had they come in order.
+        let mut latest = HashMap::new();
         replay(&history, |before, operation, outcome, after| {
             match (operation, outcome) {
-                (Operation::Acquire { .. }, Outcome::Granted(_)) if before.current().hold.is_none() => latest = (0, 1),
-                (Operation::Reenter { count, change, .. }, Outcome::Granted(_))
-                | (Operation::Release { left: count, change, .. }, Outcome::StillHeld(_)) if *change >= latest.0 => {
-                    latest = (*change, *count);
+                (Operation::Acquire { claim, .. }, Outcome::Granted(_)) if !before.inside().contains(claim) => {
+                    latest.insert(claim.clone(), (0, 1));
+                }
+                (Operation::Reenter { claim, count, change, .. }, Outcome::Granted(_))
+                | (Operation::Release { claim, left: count, change, .. }, Outcome::StillHeld(_))
+                    if *change >= latest[claim].0 =>
+                {
+                    latest.insert(claim.clone(), (*change, *count));
                 }
                 _ => {}
             }
-            if let Some(hold) = &after.record.hold {
-                assert_eq!(hold.count, latest.1);
+            for entered in after.record.hold.iter().flat_map(|hold| &hold.claims) {
+                assert_eq!(entered.count, latest[&entered.claim].1);
             }
         });
     }
@@ -175,7 +222,8 @@ proptest! {
         replay(&history, |before, operation, outcome, after| {
             let current = before.current();
             let Some(claim) = claim_of(operation) else { return };
-            if current.hold.as_ref().is_some_and(|hold| hold.claim != *claim) {
+            let entered = matches!((operation, outcome), (Operation::Acquire { .. }, Outcome::Granted(_)));
+            if current.hold.is_some() && !before.inside().contains(claim) && !entered {
                 assert_eq!(after.record.hold, current.hold);
                 assert!(matches!(outcome, Outcome::Busy(_) | Outcome::NotHeld | Outcome::Refused));
             }
@@ -190,7 +238,7 @@ proptest! {
                 later.now = later.now.plus(cancel.remember.saturating_sub(Duration::from_micros(1)));
                 let claim = claim.clone();
                 let late = if cancel.entry == FIRST_ENTRY {
-                    Operation::Acquire { claim, lease, stay: Stay::No }
+                    acquire(claim, Vec::new(), lease)
                 } else {
                     Operation::Reenter { claim, entry: cancel.entry, count: 9, change: 9, lease }
                 };
@@ -208,10 +256,9 @@ proptest! {
                 let mut later = after.clone();
                 later.now = hold.ends;
                 assert_eq!(later.apply(&Operation::Inspect), Outcome::Seen(None));
-                let renew = Operation::Renew { claim: hold.claim.clone(), lease: Duration::from_millis(1) };
+                let renew = Operation::Renew { claim: hold.claims[0].claim.clone(), lease: Duration::from_millis(1) };
                 assert_eq!(later.apply(&renew), Outcome::NotHeld);
-                let next = Operation::Acquire { claim: claim(99), lease: Duration::from_millis(1), stay: Stay::No };
-                assert!(matches!(later.apply(&next), Outcome::Granted(_)));
+                assert!(matches!(later.apply(&acquire(claim(99), Vec::new(), Duration::from_millis(1))), Outcome::Granted(_)));
             }
         });
     }
@@ -219,19 +266,37 @@ proptest! {
     #[test]
     fn leaving_for_good_frees(history in histories()) {
         replay(&history, |_, _, _, after| {
-            if let Some(hold) = &after.record.hold {
-                let mut store = after.clone();
-                let leave = Operation::Release {
-                    claim: hold.claim.clone(),
-                    left: 0,
-                    change: 9,
-                    lease: Duration::from_millis(1),
-                    cancel: None,
-                };
-                assert_eq!(store.apply(&leave), Outcome::Released);
-                assert_eq!(store.record.hold, None);
-                assert_eq!(store.apply(&leave), Outcome::NotHeld);
+            let mut store = after.clone();
+            let mut inside = after.inside();
+            while let Some(claim) = inside.pop() {
+                let leaves = leave(&claim, Duration::ZERO);
+                let outcome = if inside.is_empty() { Outcome::Released } else { Outcome::Left };
+                assert_eq!(store.apply(&leaves), outcome);
+                assert_eq!(store.inside(), inside);
+                assert_eq!(store.apply(&leaves), Outcome::NotHeld);
             }
+        });
+    }
+
+    #[test]
+    fn a_lock_that_is_kept_is_free_when_its_time_is_over(history in histories(), keep in millis(2..100)) {
+        replay(&history, |_, _, _, after| {
+            let mut store = after.clone();
+            if let [claim] = after.inside().as_slice() {
+                assert_eq!(store.apply(&leave(claim, keep)), Outcome::Kept);
+                let other = acquire(self::claim(99), Vec::new(), Duration::from_millis(1));
+                store.now = store.now.plus(keep.saturating_sub(Duration::from_micros(1)));
+                assert!(matches!(store.apply(&other), Outcome::Busy(_)));
+                store.now = store.now.plus(Duration::from_micros(1));
+                assert!(matches!(store.apply(&other), Outcome::Granted(_)));
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_written_down_is_read_again(history in histories()) {
+        replay(&history, |_, _, _, after| {
+            assert_eq!(after.record.to_string().parse(), Ok(after.record.clone()));
         });
     }
 

@@ -2,9 +2,10 @@
 
 use crate::call::{Call, Hints, Renewals, Step};
 use crate::driver::{Driver, Failure, Link, RedisRs};
-use crate::error::{nonsense, unreachable};
+use crate::error::{no_lock, unreachable};
 use crate::lines::Lines;
 use crate::links::{InUse, Links};
+use crate::script::Scripts;
 use crate::{names, reply, wakeups};
 use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Card, Guarantee, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, Stay, StoreError,
+    Backend, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay, StoreError,
     StoreErrorKind,
 };
 
@@ -92,7 +93,13 @@ impl Backend for Redis {
         }
     }
 
-    async fn apply(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
+    async fn apply(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
         // Asked after the connection was had: one that was just opened may lead to another server.
@@ -104,7 +111,7 @@ impl Backend for Redis {
             },
             _ => Hints::default(),
         };
-        let call = Step::new(key, operation, hints)?;
+        let call = Step::new(kind, key, operation, hints)?;
         let answer = run_on(&mut in_use, &call, began, within).await;
         if hints.look_at_clock {
             // Only a grant looks at the clock; a claim that held already is told its token of then.
@@ -124,40 +131,45 @@ impl Backend for Redis {
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left: 0, .. } => reply::released(&answer),
             Operation::Release { .. } => reply::left(&answer),
-            Operation::ForceRelease => Ok(Outcome::Forced(reply::holder(&answer)?)),
-            _ => Ok(Outcome::Seen(reply::holder(&answer)?)),
+            Operation::ForceRelease => Ok(Outcome::Forced(reply::sight(&answer)?)),
+            _ => match reply::sight(&answer)? {
+                // A string that another library wrote may be a simple lock, but no other kind.
+                Some(sight) if kind != Kind::Simple && !is_ours_or_shared(&sight) => Err(no_lock()),
+                sight => Ok(Outcome::Seen(sight)),
+            },
         }
     }
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
-        let Value::Array(gone) = self.run(&Renewals(renewals), within).await? else {
-            return Err(StoreError::new(StoreErrorKind::Unexpected, "redis gave no list for a renewal"));
-        };
+        // Each sort of claim has its script; most clients have claims of one sort.
+        let mut sorts: Vec<(&'static Scripts, Vec<usize>)> = Vec::new();
+        for (at, renewal) in renewals.iter().enumerate() {
+            let scripts = Scripts::of(renewal.kind, &renewal.claim)?;
+            match sorts.iter_mut().find(|(known, _)| std::ptr::eq(*known, scripts)) {
+                Some((_, places)) => places.push(at),
+                None => sorts.push((scripts, vec![at])),
+            }
+        }
+        let renewing = sorts.into_iter().map(async |(scripts, places)| {
+            let renewals: Vec<&Renewal> = places.iter().map(|at| &renewals[*at]).collect();
+            let gone = self.run(&Renewals { scripts, renewals: &renewals }, within).await?;
+            Ok::<_, StoreError>((places, reply::gone(&gone)?))
+        });
         let mut held = vec![true; renewals.len()];
-        for position in gone {
-            let Value::Int(position) = position else { return Err(nonsense(&position)) };
-            if let Some(held) = usize::try_from(position - 1).ok().and_then(|at| held.get_mut(at)) {
-                *held = false;
+        for (places, gone) in futures_util::future::try_join_all(renewing).await? {
+            for at in gone.into_iter().filter_map(|at| places.get(at)) {
+                held[*at] = false;
             }
         }
         Ok(held)
     }
 
-    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Holder)>, StoreError> {
-        let began = Instant::now();
+    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
         let mut names = BTreeSet::new();
         let mut cursor: u64 = 0;
         loop {
-            let scan = cmd("SCAN")
-                .arg(cursor)
-                .arg("MATCH")
-                .arg(glob(pattern))
-                .arg("COUNT")
-                .arg(1000)
-                .arg("TYPE")
-                .arg("hash")
-                .take();
-            let answer = self.command(&scan, within.saturating_sub(began.elapsed())).await?;
+            let scan = cmd("SCAN").arg(cursor).arg("MATCH").arg(glob(pattern)).arg("COUNT").arg(1000).take();
+            let answer = self.command(&scan, within).await?;
             let (next, found) = reply::scanned(&answer)?;
             names.extend(found.into_iter().filter(|name| pattern.matches(name)).map(str::to_owned));
             cursor = next;
@@ -170,16 +182,17 @@ impl Backend for Redis {
         for keys in keys.chunks(500) {
             let mut looks = Vec::with_capacity(keys.len());
             for (at, key) in keys.iter().enumerate() {
-                let look = Step::new(key, &Operation::Inspect, Hints::default())?;
+                let look = Step::new(Kind::Reentrant, key, &Operation::Inspect, Hints::default())?;
                 // The text is sent once, so that the rest find it known.
                 looks.push(if at == 0 { look.told() } else { look.known() });
             }
             let mut in_use = self.links.get(within).await?;
-            let answers = in_use.send_all(looks, within.saturating_sub(began.elapsed())).await?;
+            let answers = in_use.send_all(looks, within).await?;
             for (key, answer) in keys.iter().zip(answers) {
-                match answer.map_err(StoreError::from).and_then(|seen| reply::holder(&seen)) {
-                    Ok(holder) => held.extend(holder.map(|holder| (key.clone(), holder))),
-                    // A hash that is no lock is not what was asked for.
+                match answer.map_err(StoreError::from).and_then(|seen| reply::sight(&seen)) {
+                    // A string of another library may be a lock or anything else: it is not shown as one.
+                    Ok(sight) => held.extend(sight.filter(is_ours_or_shared).map(|sight| (key.clone(), sight))),
+                    // What is no lock is not what was asked for.
                     Err(error) if error.kind == StoreErrorKind::Conflict => {}
                     Err(error) => return Err(error),
                 }
@@ -253,6 +266,11 @@ impl Calendar {
     fn not_looked(&self) {
         *self.lock() = None;
     }
+}
+
+/// Whether this is surely a lock: a hash with claims in it is, also one of Redisson's; a string only if we wrote it.
+fn is_ours_or_shared(sight: &Sight) -> bool {
+    sight.kind != Kind::Simple || sight.holders.iter().all(|holder| holder.token.is_some())
 }
 
 /// The nearest pattern of Redis's own: what is special to it is taken literally, and what is one character to us, but

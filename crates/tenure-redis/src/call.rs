@@ -1,10 +1,10 @@
 //! Calls of the scripts, as they go over the wire.
 
 use crate::names;
-use crate::script::{self, Script};
+use crate::script::{self, Script, Scripts};
 use redis::{Cmd, ToRedisArgs};
 use std::time::Duration;
-use tenure_core::{Key, Operation, Renewal, Stay, StoreError, StoreErrorKind};
+use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind};
 
 /// A script, its keys and its arguments.
 pub(crate) trait Call: Sync {
@@ -53,15 +53,16 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(key: &'a Key, operation: &'a Operation, hints: Hints) -> Result<Self, StoreError> {
+    pub(crate) fn new(kind: Kind, key: &'a Key, operation: &'a Operation, hints: Hints) -> Result<Self, StoreError> {
+        let of = |claim| Scripts::of(kind, claim);
         let script = match operation {
-            Operation::Acquire { .. } => &script::ACQUIRE,
-            Operation::Reenter { .. } => &script::REENTER,
-            Operation::Renew { .. } => &script::RENEW,
-            Operation::Release { left: 0, .. } => &script::RELEASE,
-            Operation::Release { .. } => &script::LEAVE,
+            Operation::Acquire { claim, .. } => &of(claim)?.acquire,
+            Operation::Reenter { claim, .. } => &of(claim)?.reenter,
+            Operation::Renew { claim, .. } => &of(claim)?.renew,
+            Operation::Release { claim, left: 0, .. } => &of(claim)?.release,
+            Operation::Release { claim, .. } => &of(claim)?.leave,
             Operation::ForceRelease => &script::FORCE,
-            Operation::Inspect => &script::HOLDER,
+            Operation::Inspect => &script::INSPECT,
             other => {
                 return Err(StoreError::new(
                     StoreErrorKind::Unsupported,
@@ -85,7 +86,7 @@ impl Call for Step<'_> {
     fn write(&self, command: &mut Cmd) {
         let (key, name) = (self.key, self.key.as_str());
         match self.operation {
-            Operation::Acquire { claim, lease, stay } => {
+            Operation::Acquire { claim, under, lease, stay } => {
                 let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
                 command.arg(4).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::line(key));
                 command.arg(claim.as_str()).arg(Millis(*lease));
@@ -95,7 +96,9 @@ impl Call for Step<'_> {
                     (Stay::Waited { .. }, Some(since)) => command.arg(since),
                     (Stay::Waits | Stay::Waited { .. }, _) => command.arg("waits"),
                 };
-                if *stay == (Stay::Waited { more: true }) {
+                if claim.is_nested() {
+                    command.arg(Lineage(under));
+                } else if *stay == (Stay::Waited { more: true }) {
                     command.arg("more");
                 }
             }
@@ -106,18 +109,23 @@ impl Call for Step<'_> {
             Operation::Renew { claim, lease } => {
                 command.arg(1).arg(name).arg(claim.as_str()).arg(Millis(*lease));
             }
-            Operation::Release { claim, left: 0, cancel, .. } => match cancel {
-                None => {
-                    command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key));
-                    command.arg(claim.as_str()).arg(names::NOTICE);
-                }
-                Some(cancel) => {
-                    command.arg(4).arg(name).arg(names::channel(key)).arg(names::line(key));
+            Operation::Release { claim, left: 0, keep, cancel, .. } => {
+                command.arg(if cancel.is_some() { 4 } else { 3 });
+                command.arg(name).arg(names::channel(key)).arg(names::line(key));
+                if let Some(cancel) = cancel {
                     command.arg(names::tombstone(key, claim, cancel.entry));
-                    command.arg(claim.as_str()).arg(names::NOTICE).arg(Millis(cancel.remember));
                 }
-            },
-            Operation::Release { claim, left, change, lease, cancel } => {
+                command.arg(claim.as_str()).arg(names::NOTICE);
+                if keep.is_zero() {
+                    command.arg("")
+                } else {
+                    command.arg(Millis(*keep))
+                };
+                if let Some(cancel) = cancel {
+                    command.arg(Millis(cancel.remember));
+                }
+            }
+            Operation::Release { claim, left, change, lease, cancel, .. } => {
                 match cancel {
                     None => command.arg(1).arg(name),
                     Some(cancel) => command.arg(2).arg(name).arg(names::tombstone(key, claim, cancel.entry)),
@@ -127,44 +135,56 @@ impl Call for Step<'_> {
                     command.arg(Millis(cancel.remember));
                 }
             }
-            Operation::ForceRelease => {
-                command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key)).arg(names::NOTICE);
-            }
-            // `new` has let nothing else through.
+            // To look, or by force; `new` has let nothing else through.
             _ => {
-                command.arg(1).arg(name);
+                command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key)).arg(names::NOTICE);
             }
         }
     }
 }
 
 /// Many holds to renew.
-pub(crate) struct Renewals<'a>(pub(crate) &'a [Renewal]);
+pub(crate) struct Renewals<'a> {
+    pub(crate) scripts: &'static Scripts,
+    pub(crate) renewals: &'a [&'a Renewal],
+}
 
 impl Call for Renewals<'_> {
     fn script(&self) -> &'static Script {
-        &script::RENEW
+        &self.scripts.renew
     }
 
     fn size(&self) -> (usize, usize) {
-        (3 * self.0.len(), self.0.iter().map(|renewal| renewal.key.as_str().len() + 64).sum())
+        (3 * self.renewals.len(), self.renewals.iter().map(|renewal| renewal.key.as_str().len() + 64).sum())
     }
 
     fn write(&self, command: &mut Cmd) {
-        command.arg(self.0.len());
-        for renewal in self.0 {
+        command.arg(self.renewals.len());
+        for renewal in self.renewals {
             command.arg(renewal.key.as_str());
         }
-        for renewal in self.0 {
+        for renewal in self.renewals {
             command.arg(renewal.claim.as_str());
         }
         // One lease for all, as is usual, or one for each.
-        let uniform = self.0.windows(2).all(|pair| pair[0].lease == pair[1].lease);
-        for renewal in &self.0[..if uniform { self.0.len().min(1) } else { self.0.len() }] {
+        let uniform = self.renewals.windows(2).all(|pair| pair[0].lease == pair[1].lease);
+        for renewal in &self.renewals[..if uniform { self.renewals.len().min(1) } else { self.renewals.len() }] {
             command.arg(Millis(renewal.lease));
         }
     }
 }
+
+/// The claims that one stands under.
+struct Lineage<'a>(&'a [Claim]);
+
+impl ToRedisArgs for Lineage<'_> {
+    fn write_redis_args<W: ?Sized + redis::RedisWrite>(&self, out: &mut W) {
+        let claims: Vec<&str> = self.0.iter().map(Claim::as_str).collect();
+        claims.join("/").write_redis_args(out);
+    }
+}
+
+impl redis::ToSingleRedisArg for Lineage<'_> {}
 
 /// Durations go over the wire in whole milliseconds, one at the least.
 struct Millis(Duration);

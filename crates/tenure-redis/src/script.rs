@@ -1,6 +1,7 @@
 //! The Lua scripts, one file per operation, and their hashes.
 
 use std::sync::LazyLock;
+use tenure_core::{Claim, Kind, StoreError, StoreErrorKind};
 
 /// A script and the hash by which the server knows it.
 pub(crate) struct Script {
@@ -11,19 +12,66 @@ pub(crate) struct Script {
 macro_rules! script {
     ($($file:literal),+) => {
         Script {
-            source: concat!($(include_str!(concat!("../scripts/reentrant/", $file, ".lua"))),+),
+            source: concat!($(include_str!(concat!("../scripts/", $file, ".lua"))),+),
             hash: LazyLock::new(|| {
-                let source = concat!($(include_str!(concat!("../scripts/reentrant/", $file, ".lua"))),+);
+                let source = concat!($(include_str!(concat!("../scripts/", $file, ".lua"))),+);
                 redis::Script::new(source).get_hash().to_owned()
             }),
         }
     };
 }
 
-pub(crate) static ACQUIRE: Script = script!("acquire", "holder");
-pub(crate) static HOLDER: Script = script!("holder");
-pub(crate) static REENTER: Script = script!("reenter", "count");
-pub(crate) static RENEW: Script = script!("renew");
-pub(crate) static RELEASE: Script = script!("release");
-pub(crate) static LEAVE: Script = script!("leave", "count");
-pub(crate) static FORCE: Script = script!("force");
+/// The scripts by which claims of one sort take, keep and leave locks.
+pub(crate) struct Scripts {
+    pub(crate) acquire: Script,
+    pub(crate) reenter: Script,
+    pub(crate) renew: Script,
+    pub(crate) release: Script,
+    pub(crate) leave: Script,
+}
+
+/// For claims that take a re-entrant lock for themselves.
+pub(crate) static REENTRANT: Scripts = Scripts {
+    acquire: script!("reentrant/acquire", "reentrant/holder"),
+    reenter: script!("reentrant/reenter", "reentrant/count"),
+    renew: script!("reentrant/renew"),
+    release: script!("reentrant/release", "nested/rest"),
+    leave: script!("reentrant/leave", "reentrant/count"),
+};
+
+/// For claims that stand under others.
+pub(crate) static NESTED: Scripts = Scripts {
+    acquire: script!("nested/acquire", "reentrant/holder"),
+    reenter: script!("reentrant/reenter", "nested/count"),
+    renew: script!("nested/renew"),
+    release: script!("nested/release", "nested/rest"),
+    leave: script!("reentrant/leave", "nested/count"),
+};
+
+/// For claims on simple locks, which are never entered twice.
+pub(crate) static SIMPLE: Scripts = Scripts {
+    acquire: script!("simple/acquire", "simple/holder"),
+    reenter: script!("simple/reenter"),
+    renew: script!("simple/renew"),
+    release: script!("simple/release"),
+    leave: script!("simple/reenter"),
+};
+
+/// For whoever looks.
+pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
+pub(crate) static FORCE: Script = script!("common/sight", "common/force");
+
+impl Scripts {
+    /// Those for a claim on a lock of a kind.
+    pub(crate) fn of(kind: Kind, claim: &Claim) -> Result<&'static Self, StoreError> {
+        match kind {
+            Kind::Reentrant if claim.is_nested() => Ok(&NESTED),
+            Kind::Reentrant => Ok(&REENTRANT),
+            Kind::Simple => Ok(&SIMPLE),
+            other => Err(StoreError::new(
+                StoreErrorKind::Unsupported,
+                format!("this version of the redis backend does not know the kind: kind={other}"),
+            )),
+        }
+    }
+}

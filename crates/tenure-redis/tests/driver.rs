@@ -6,7 +6,7 @@ mod support;
 use futures_util::future;
 use std::time::Instant;
 use support::{PATIENCE, ask, backend, builder, client, connections, count_of, eventually, exists, lock_channels, ms};
-use tenure_core::{Backend, Claim, ErrorKind, Key, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
+use tenure_core::{Backend, Claim, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
 use tenure_testkit::{FaultProxy, RedisServer};
 
 fn claim(number: u64) -> Claim {
@@ -14,7 +14,7 @@ fn claim(number: u64) -> Claim {
 }
 
 fn acquire(number: u64) -> Operation {
-    Operation::Acquire { claim: claim(number), lease: ms(30_000), stay: Stay::No }
+    Operation::Acquire { claim: claim(number), under: Vec::new(), lease: ms(30_000), stay: Stay::No }
 }
 
 /// A backend that is connected and whose server knows the scripts that the tests count.
@@ -22,7 +22,7 @@ async fn warm(server: &RedisServer, url: &str) -> tenure_redis::Redis {
     let backend = backend(url);
     let other = Key::new("other").unwrap();
     for operation in [acquire(1), Operation::Inspect] {
-        backend.apply(&other, &operation, PATIENCE).await.unwrap();
+        backend.apply(Kind::Reentrant, &other, &operation, PATIENCE).await.unwrap();
     }
     server.reset_stats();
     backend
@@ -36,12 +36,12 @@ async fn a_request_whose_reply_is_cut_is_unanswered_and_applied_once() {
     let key = Key::new("k").unwrap();
     let dropped = proxy.drop_reply_after("EVALSHA");
     let began = Instant::now();
-    let error = backend.apply(&key, &acquire(2), PATIENCE).await.unwrap_err();
+    let error = backend.apply(Kind::Reentrant, &key, &acquire(2), PATIENCE).await.unwrap_err();
     assert!(began.elapsed() < PATIENCE / 2, "a dead connection says so: {:?}", began.elapsed());
     dropped.await;
     assert_eq!(error.kind, StoreErrorKind::Unanswered, "{error}");
     assert_eq!(server.command_calls("evalsha"), 1);
-    let seen = backend.apply(&key, &Operation::Inspect, PATIENCE).await.unwrap();
+    let seen = backend.apply(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
     assert!(matches!(seen, Outcome::Seen(Some(_))), "it was applied: {seen:?}");
     assert_eq!((server.command_calls("evalsha"), server.command_calls("eval")), (2, 0), "the acquire and the look");
 }
@@ -53,14 +53,14 @@ async fn a_frozen_server_is_given_up_in_time_and_applies_the_request_once() {
     let key = Key::new("k").unwrap();
     server.pause();
     let began = Instant::now();
-    let error = backend.apply(&key, &acquire(2), ms(500)).await.unwrap_err();
+    let error = backend.apply(Kind::Reentrant, &key, &acquire(2), ms(500)).await.unwrap_err();
     let took = began.elapsed();
     assert_eq!(error.kind, StoreErrorKind::Unanswered, "{error}");
     assert!(took >= ms(490) && took < ms(900), "{took:?}");
     tokio::time::sleep(ms(2500).saturating_sub(began.elapsed())).await;
     server.resume();
     eventually("the late request is applied", PATIENCE, || exists(&server, "k")).await;
-    let seen = backend.apply(&key, &Operation::Inspect, PATIENCE).await.unwrap();
+    let seen = backend.apply(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
     assert!(matches!(seen, Outcome::Seen(Some(_))), "{seen:?}");
     assert_eq!((server.command_calls("evalsha"), server.command_calls("eval")), (2, 0), "the acquire and the look");
 }
@@ -76,7 +76,11 @@ async fn a_thousand_callers_of_a_frozen_server_are_given_up_in_time() {
     for n in 0..1000 {
         let backend = std::sync::Arc::clone(&backend);
         callers.spawn(async move {
-            backend.apply(&Key::new(&format!("k{n}")).unwrap(), &acquire(n), ms(500)).await.unwrap_err().kind
+            backend
+                .apply(Kind::Reentrant, &Key::new(&format!("k{n}")).unwrap(), &acquire(n), ms(500))
+                .await
+                .unwrap_err()
+                .kind
         });
     }
     while let Some(kind) = callers.join_next().await {
@@ -86,7 +90,10 @@ async fn a_thousand_callers_of_a_frozen_server_are_given_up_in_time() {
     assert!(began.elapsed() < ms(1500), "{:?}", began.elapsed());
     server.resume();
     let key = Key::new("free").unwrap();
-    assert!(matches!(backend.apply(&key, &acquire(9999), PATIENCE).await.unwrap(), Outcome::Granted(_)));
+    assert!(matches!(
+        backend.apply(Kind::Reentrant, &key, &acquire(9999), PATIENCE).await.unwrap(),
+        Outcome::Granted(_)
+    ));
 }
 
 /// Whoever is given up early, each of the others hears what is about its own key.
@@ -96,10 +103,10 @@ async fn dropped_requests_shift_nobodys_answer() {
     let backend = warm(&server, &server.url()).await;
     let keys: Vec<Key> = (0..200).map(|n| Key::new(&format!("k{n}")).unwrap()).collect();
     for (key, claim) in keys.iter().zip(0..) {
-        backend.apply(key, &acquire(claim), PATIENCE).await.unwrap();
+        backend.apply(Kind::Reentrant, key, &acquire(claim), PATIENCE).await.unwrap();
     }
     let looks = future::join_all(keys.iter().zip(0..).map(async |(key, n): (&Key, u64)| {
-        let look = backend.apply(key, &Operation::Inspect, PATIENCE);
+        let look = backend.apply(Kind::Reentrant, key, &Operation::Inspect, PATIENCE);
         let seen = match n % 3 {
             // Sent and dropped before it can be answered.
             0 => future::poll_immediate(look).await,
@@ -113,7 +120,7 @@ async fn dropped_requests_shift_nobodys_answer() {
     assert!((66..=133).contains(&heard.len()), "{}", heard.len());
     for (n, seen) in heard {
         let Outcome::Seen(Some(holder)) = seen.unwrap() else { panic!("k{n} is held") };
-        assert_eq!(holder.claim, claim(n), "of k{n}");
+        assert_eq!(holder.holders[0].claim, claim(n), "of k{n}");
     }
 }
 
@@ -133,7 +140,7 @@ async fn scripts_that_the_server_forgot_are_told_again() {
         forget();
         guard.renew().await.unwrap();
         forget();
-        assert_eq!(lock.inspect().await.unwrap().unwrap().holder.count, 2);
+        assert_eq!(lock.inspect().await.unwrap().unwrap().holder().count, 2);
         forget();
         assert_eq!(client.list("*").await.unwrap().len(), 1);
         forget();
@@ -185,7 +192,7 @@ async fn a_replica_says_to_point_at_the_primary() {
     let replica = RedisServer::start();
     replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]);
     let backend = backend(&replica.url());
-    let error = backend.apply(&Key::new("k").unwrap(), &acquire(1), PATIENCE).await.unwrap_err();
+    let error = backend.apply(Kind::Reentrant, &Key::new("k").unwrap(), &acquire(1), PATIENCE).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
     assert!(error.is_transient() && error.message.contains("primary"), "{error}");
     let client = client(&replica.url()).await;
@@ -291,7 +298,7 @@ async fn tls_with_a_private_authority_and_a_client_certificate() {
 #[tokio::test]
 async fn a_user_with_few_rights() {
     let rights = "-@all +evalsha +eval +exists +incr +time +set +get +del +hset +hget +hexists +hlen \
-                  +hgetall +hmget +zadd +zrem +zpopmin +pexpire +pttl +publish +subscribe +unsubscribe +ping +scan";
+                  +hgetall +hmget +hdel +type +getrange +zadd +zcard +zrem +zpopmin +pexpire +pttl +publish +subscribe +unsubscribe +ping +scan";
     let channels = "resetchannels &redisson_lock__channel:* &tenure:notice:*";
     let keys = "~app:* ~tenure:fence ~tenure:client:* ~tenure:cancelled:* ~tenure:line:* ~redisson_lock__channel:*";
     let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights}")).start();

@@ -1,6 +1,7 @@
 //! Replays random operations on a backend and on the specification, and demands equal answers.
 //!
-//! Three claims and two locks, short leases, and time that passes: at least a tenth of the steps must find that a
+//! Three claims and two that stand under others, a re-entrant lock and a simple one, each asked for as the other now and
+//! then, short leases, and time that passes: at least a tenth of the steps must find that a
 //! lease has ended since the step before, or the replay has shown nothing and fails.
 //!
 //! What is equal: the kind of an outcome, claims and counts exactly; a token where the specification says the same
@@ -12,9 +13,11 @@ use fastrand::Rng;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure_core::kernel::reentrant::{Record, Stepped, step};
-use tenure_core::kernel::{Cancelled, Grant, Time};
-use tenure_core::{Backend, Claim, Clock, Holder, Key, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, Token};
+use tenure_core::kernel::{Cancelled, Grant, Record, Stepped, Time, step};
+use tenure_core::{
+    Backend, Claim, Clock, Holder, Key, Kind, ManualClock, Operation, Outcome, Pattern, Renewal, Sight, Stay,
+    StoreErrorKind, Token,
+};
 
 /// How long a backend may take to answer; a replay is not about slow ones.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -68,12 +71,14 @@ pub async fn replay<B: Backend>(backend: &B, pace: &Pace, steps: usize, seed: u6
 pub async fn replay_known<B: Backend>(backend: &B, pace: &Pace) {
     let millis = Duration::from_millis;
     let claim = |number| Claim::new("00000000-0000-4000-8000-000000000000", number);
-    let acquire = |number| Operation::Acquire { claim: claim(number), lease: millis(400), stay: Stay::No };
+    let acquire =
+        |number| Operation::Acquire { claim: claim(number), under: Vec::new(), lease: millis(400), stay: Stay::No };
     let leave = |left, cancel: Option<u64>| Operation::Release {
         claim: claim(1),
         left,
         change: 1,
         lease: millis(1),
+        keep: Duration::ZERO,
         cancel: cancel.map(|remember| Cancelled { entry: 0, remember: millis(remember) }),
     };
     let histories = [
@@ -123,6 +128,13 @@ struct Tolerance {
     held_for: Duration,
 }
 
+/// A lock as it should be.
+struct Specified {
+    kind: Kind,
+    key: Key,
+    record: Record,
+}
+
 struct Replay<'a, B> {
     backend: &'a B,
     pace: &'a Pace,
@@ -132,7 +144,7 @@ struct Replay<'a, B> {
     claims: Vec<Claim>,
     /// The entry that was cancelled last.
     cancelled: Option<(Claim, u32)>,
-    locks: Vec<(Key, Record)>,
+    locks: Vec<Specified>,
     watermark: Token,
     tokens: Tokens,
     tally: Tally,
@@ -162,7 +174,9 @@ impl<'a, B: Backend> Replay<'a, B> {
             pace,
             clock,
             tolerance,
-            claims: (1..=3).map(|number| Claim::new(&client, number)).collect(),
+            claims: (1..=5)
+                .map(|number| if number <= 3 { Claim::new(&client, number) } else { Claim::nested(&client, number) })
+                .collect(),
             cancelled: None,
             random,
             locks: fresh_locks(),
@@ -198,31 +212,40 @@ impl<'a, B: Backend> Replay<'a, B> {
         self.pass(pause).await;
         // Now and then the lease that runs is waited for, or there would be too few that ended.
         if self.random.u32(0..5) == 0
-            && let Some(hold) = &self.locks[at].1.hold
+            && let Some(hold) = &self.locks[at].record.hold
         {
             self.pass(hold.ends.since(self.now())).await;
         }
         let operation = self.operation();
-        self.step(at, &operation).await
+        // A claim knows as what it took the lock; whoever comes anew may take it for another kind.
+        let (mut kind, held) = (self.locks[at].kind, self.locks[at].record.hold.as_ref().map(|hold| hold.kind));
+        if matches!(operation, Operation::Acquire { .. }) {
+            if self.random.u32(0..8) == 0 {
+                kind = if kind == Kind::Simple { Kind::Reentrant } else { Kind::Simple };
+            }
+        } else if let Some(held) = held {
+            kind = held;
+        }
+        self.step(at, kind, &operation).await
     }
 
     /// These steps on one lock, each after so many milliseconds.
     async fn all(&mut self, history: &[(u64, Operation)]) -> Result<(), String> {
         for (pause, operation) in history {
             self.pass(Duration::from_millis(*pause)).await;
-            self.step(0, operation).await?;
+            self.step(0, Kind::Reentrant, operation).await?;
         }
         Ok(())
     }
 
     /// Has both sides do it, and compares.
-    async fn step(&mut self, at: usize, operation: &Operation) -> Result<(), String> {
+    async fn step(&mut self, at: usize, kind: Kind, operation: &Operation) -> Result<(), String> {
         while let Some(wait) = self.until_clear(at) {
             self.pass(wait).await;
         }
-        let key = self.locks[at].0.clone();
+        let key = self.locks[at].key.clone();
         let (sent, other_door) = (self.now(), self.random.bool());
-        let answer = self.ask(&key, operation, other_door).await?;
+        let answer = self.ask(kind, &key, operation, other_door).await?;
         let answered = self.now();
         if answered.since(sent) > self.tolerance.slowest || self.ends_between(at, sent, answered) {
             // Both answers are right, and we do not know which one the store will go by: start over.
@@ -230,13 +253,13 @@ impl<'a, B: Backend> Replay<'a, B> {
             self.locks = fresh_locks();
             return Ok(());
         }
-        let record = std::mem::take(&mut self.locks[at].1);
+        let record = std::mem::take(&mut self.locks[at].record);
         let crossed = record.hold.as_ref().is_some_and(|hold| hold.ends <= sent);
-        let Stepped { record, watermark, outcome } = step(record, operation, sent, self.watermark);
-        (self.locks[at].1, self.watermark) = (record, watermark);
+        let Stepped { record, watermark, outcome } = step(kind, record, operation, sent, self.watermark);
+        (self.locks[at].record, self.watermark) = (record, watermark);
         self.tally.compared += 1;
         self.tally.crossed += usize::from(crossed);
-        self.tell(format!("{} µs: {key} {operation:?} gave {answer:?}", sent.as_micros()));
+        self.tell(format!("{} µs: {kind} {key} {operation:?} gave {answer:?}", sent.as_micros()));
         self.tokens
             .compare(&key, &outcome, &answer, &self.tolerance)
             .map_err(|what| format!("{what}\n  specified: {outcome:?}\n  answered:  {answer:?}"))
@@ -256,7 +279,11 @@ impl<'a, B: Backend> Replay<'a, B> {
         let (claim, entry) = again.unwrap_or_else(|| (any, self.random.u32(0..3)));
         let lease = self.millis(1..100, 40..150);
         match self.random.u32(0..13) {
-            0..4 => Operation::Acquire { claim, lease, stay: Stay::No },
+            0..4 => {
+                let above = self.claims.clone().into_iter().filter(|_| self.random.u32(0..3) > 0);
+                let under = if claim.is_nested() { above.collect() } else { Vec::new() };
+                Operation::Acquire { claim, under, lease, stay: Stay::No }
+            }
             4..6 => {
                 let (count, change) = (self.random.u32(1..5), self.random.u32(1..9));
                 Operation::Reenter { claim, entry: entry.max(1), count, change, lease }
@@ -268,7 +295,9 @@ impl<'a, B: Backend> Replay<'a, B> {
                 if cancel.is_some() {
                     self.cancelled = Some((claim.clone(), entry));
                 }
-                Operation::Release { claim, left: self.random.u32(0..4), change: self.random.u32(1..9), lease, cancel }
+                let keep = if self.random.u32(0..6) == 0 { self.millis(1..80, 40..150) } else { Duration::ZERO };
+                let (left, change) = (self.random.u32(0..4), self.random.u32(1..9));
+                Operation::Release { claim, left, change, lease, keep, cancel }
             }
             11 => Operation::ForceRelease,
             _ => Operation::Inspect,
@@ -276,10 +305,10 @@ impl<'a, B: Backend> Replay<'a, B> {
     }
 
     /// Asks the backend, by one of two doors where it has two.
-    async fn ask(&self, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, String> {
+    async fn ask(&self, kind: Kind, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, String> {
         match operation {
             Operation::Renew { claim, lease } if other_door => {
-                let renewal = Renewal { key: key.clone(), claim: claim.clone(), lease: *lease };
+                let renewal = Renewal { kind, key: key.clone(), claim: claim.clone(), lease: *lease };
                 let held = self.backend.renew(&[renewal], ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
                 match *held {
                     [true] => Ok(Outcome::Renewed),
@@ -290,16 +319,22 @@ impl<'a, B: Backend> Replay<'a, B> {
             Operation::Inspect if other_door => {
                 let pattern = Pattern::new(key.as_str());
                 let found = self.backend.list(&pattern, ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
-                Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, holder)| holder)))
+                Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, sight)| sight)))
             }
-            _ => self.backend.apply(key, operation, ANSWER_WITHIN).await.map_err(|error| error.to_string()),
+            _ => match self.backend.apply(kind, key, operation, ANSWER_WITHIN).await {
+                // A store may know no better than that the key is in use for something else.
+                Err(error) if error.kind == StoreErrorKind::Conflict => Ok(Outcome::Conflict(kind)),
+                answer => answer.map_err(|error| error.to_string()),
+            },
         }
     }
 
     /// When something of a lock ends: its lease, or the memory of a cancelled entry.
     fn ends(&self, at: usize) -> impl Iterator<Item = Time> {
-        let record = &self.locks[at].1;
-        record.hold.iter().map(|hold| hold.ends).chain(record.tombstones.iter().map(|tombstone| tombstone.forget))
+        let record = &self.locks[at].record;
+        let claims = record.hold.iter().flat_map(|hold| &hold.claims).filter_map(|entered| entered.ends);
+        let tombstones = record.tombstones.iter().map(|tombstone| tombstone.forget);
+        record.hold.iter().map(|hold| hold.ends).chain(claims).chain(tombstones)
     }
 
     fn ends_between(&self, at: usize, from: Time, to: Time) -> bool {
@@ -316,11 +351,14 @@ impl<'a, B: Backend> Replay<'a, B> {
 }
 
 /// Two locks that nobody has used.
-fn fresh_locks() -> Vec<(Key, Record)> {
+fn fresh_locks() -> Vec<Specified> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    ["a", "b"]
-        .map(|name| (Key::new(&format!("oracle:{number}:{name}")).expect("it is short"), Record::default()))
+    [Kind::Reentrant, Kind::Simple]
+        .map(|kind| {
+            let key = Key::new(&format!("oracle:{number}:{kind}")).expect("it is short");
+            Specified { kind, key, record: Record::default() }
+        })
         .into()
 }
 
@@ -344,13 +382,12 @@ impl Tokens {
             (Outcome::Granted(specified), Outcome::Granted(answered)) => {
                 self.compare_grants(key, *specified, *answered)
             }
-            (Outcome::Busy(specified), Outcome::Busy(answered)) => {
-                self.compare_holders(Some(specified), Some(answered), tolerance)
-            }
+            (Outcome::Busy(specified), Outcome::Busy(answered)) => self.compare_holders(specified, answered, tolerance),
             (Outcome::Forced(specified), Outcome::Forced(answered))
             | (Outcome::Seen(specified), Outcome::Seen(answered)) => {
-                self.compare_holders(specified.as_ref(), answered.as_ref(), tolerance)
+                self.compare_sights(specified.as_ref(), answered.as_ref(), tolerance)
             }
+            (Outcome::Conflict(_), Outcome::Conflict(_)) => Ok(()),
             (specified, answered) if specified == answered => Ok(()),
             _ => Err("kind"),
         }
@@ -370,10 +407,10 @@ impl Tokens {
         }
     }
 
-    fn compare_holders(
+    fn compare_sights(
         &self,
-        specified: Option<&Holder>,
-        answered: Option<&Holder>,
+        specified: Option<&Sight>,
+        answered: Option<&Sight>,
         tolerance: &Tolerance,
     ) -> Result<(), &'static str> {
         let (specified, answered) = match (specified, answered) {
@@ -381,6 +418,22 @@ impl Tokens {
             (Some(specified), Some(answered)) => (specified, answered),
             _ => return Err("whether anybody holds"),
         };
+        if specified.kind != answered.kind {
+            return Err("as what it is held");
+        }
+        if specified.holders.len() != answered.holders.len() {
+            return Err("how many hold");
+        }
+        let mut holders = specified.holders.iter().zip(&answered.holders);
+        holders.try_for_each(|(specified, answered)| self.compare_holders(specified, answered, tolerance))
+    }
+
+    fn compare_holders(
+        &self,
+        specified: &Holder,
+        answered: &Holder,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
         let near = |one: Option<Duration>, other: Option<Duration>, by: Duration| match (one, other) {
             (Some(one), Some(other)) => one.abs_diff(other) <= by,
             (one, other) => one == other,

@@ -1,23 +1,28 @@
-//! The re-entrant lock: one claim at a time is in, as often as it likes.
+//! The re-entrant lock: one claim at a time is in, as often as it likes, and with it those under it: claims that name it
+//! among their ancestors, as a program does that another one runs while it holds the lock.
 //!
 //! What holds after every step, each with a property test of its name in `tests/reentrant.rs`:
 //!
-//! * `one_claim_at_a_time`: while a claim's lease runs, no other claim is granted.
+//! * `one_claim_at_a_time`: while a claim's lease runs, no other claim is granted, but for one under all that are in.
+//! * `siblings_exclude_each_other`: of two claims under the same one, neither of them under the other, one is in.
 //! * `tokens_only_grow`: a fresh grant's token exceeds every token granted before from the same watermark, and is
 //!   not below the store's time.
-//! * `asking_twice_is_asking_once`: an acquire repeated by the claim that holds returns the same token and count.
-//! * `re_entry_keeps_the_token`: re-entry leaves the token alone.
+//! * `asking_twice_is_asking_once`: an acquire repeated by a claim that holds returns the same token and count.
+//! * `re_entry_keeps_the_token`: re-entry leaves the token alone, that of a claim under another too.
 //! * `the_latest_change_counts`: the count is the one of the latest change, in whatever order changes arrive.
 //! * `nothing_shortens_a_lease`: re-entry, renewal and partial release never bring the end of a lease nearer.
 //! * `only_the_claim_may`: renew, re-enter and release by any other claim change nothing.
 //! * `cancelled_stays_cancelled`: an entry that was cancelled is refused for as long as that is remembered.
 //! * `a_lease_ends_by_itself`: from its end on, a hold is gone for every operation.
-//! * `leaving_for_good_frees`: a release that leaves none in frees the lock whatever the count was.
+//! * `leaving_for_good_frees`: a release that leaves none in takes the claim out whatever the count was, and when the
+//!   last is out, the lock is free.
+//! * `a_lock_that_is_kept_is_free_when_its_time_is_over`: a release that keeps the lock keeps it just as long.
 //! * `looking_changes_nothing`: inspect returns the record it was given, less what has expired.
 
-use crate::{Claim, Grant, Holder, Operation, Outcome, Time, Token};
+use crate::{Claim, Grant, Holder, Kind, Operation, Outcome, Sight, Time, Token};
+use std::time::Duration;
 
-/// All that a store remembers of one re-entrant lock. An empty record need not be kept.
+/// All that a store remembers of one lock. An empty record need not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     /// Who is in.
@@ -26,19 +31,33 @@ pub struct Record {
     pub tombstones: Vec<Tombstone>,
 }
 
-/// A claim that is in.
+/// A lock that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
+    /// As what.
+    pub kind: Kind,
+    /// The fencing token of everyone who is in.
+    pub token: Token,
+    /// Since when.
+    pub since: Time,
+    /// When the lease ends.
+    pub ends: Time,
+    /// Who is in: the one that took the lock, if it is still in, and those under it, outermost first.
+    pub claims: Vec<Entered>,
+}
+
+/// A claim that is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entered {
     /// Which.
     pub claim: Claim,
     /// How often.
     pub count: u32,
     /// The claim's change that set the count.
     pub change: u32,
-    /// Its fencing token.
-    pub token: Token,
-    /// When its lease ends.
-    pub ends: Time,
+    /// When it is taken to be gone although the lock is held on, if it [stands under others](Claim::is_nested): they go
+    /// on renewing the lock, which says nothing of whether it lives. Another is in for as long as the lock is held.
+    pub ends: Option<Time>,
 }
 
 /// A cancelled entry, remembered until `forget`.
@@ -69,74 +88,124 @@ impl Record {
         self.hold.is_none() && self.tombstones.is_empty()
     }
 
+    /// When the last of it may be forgotten.
+    pub fn forget_at(&self) -> Time {
+        let hold = self.hold.iter().map(|hold| hold.ends);
+        hold.chain(self.tombstones.iter().map(|tombstone| tombstone.forget)).max().unwrap_or_default()
+    }
+
     fn forget_what_ended(&mut self, now: Time) {
-        self.hold.take_if(|hold| hold.ends <= now);
+        if let Some(hold) = &mut self.hold {
+            hold.claims.retain(|entered| entered.ends.is_none_or(|ends| ends > now));
+        }
+        self.hold.take_if(|hold| hold.ends <= now || hold.claims.is_empty());
         self.tombstones.retain(|tombstone| tombstone.forget > now);
     }
 
     fn held_by(&mut self, claim: &Claim) -> Option<&mut Hold> {
-        self.hold.as_mut().filter(|hold| hold.claim == *claim)
+        self.hold.as_mut().filter(|hold| hold.has(claim))
     }
 
     fn is_cancelled(&self, claim: &Claim, entry: u32) -> bool {
         self.tombstones.iter().any(|tombstone| tombstone.claim == *claim && tombstone.entry == entry)
     }
 
-    fn holder(&self, now: Time) -> Option<Holder> {
-        self.hold.as_ref().map(|hold| Holder {
-            claim: hold.claim.clone(),
-            count: hold.count,
-            token: Some(hold.token),
-            remaining: Some(hold.ends.since(now)),
-            held_for: Some(Holder::held_since(hold.token, now)),
-        })
+    /// The lock as others see it.
+    fn sight(&self, now: Time) -> Option<Sight> {
+        self.hold.as_ref().map(|hold| hold.sight(now))
+    }
+}
+
+impl Entered {
+    fn new(claim: &Claim, end: Time) -> Self {
+        Self { claim: claim.clone(), count: 1, change: 0, ends: claim.is_nested().then_some(end) }
     }
 }
 
 impl Hold {
-    fn grant(&self) -> Grant {
-        Grant { token: self.token, count: self.count }
+    fn has(&self, claim: &Claim) -> bool {
+        self.claims.iter().any(|entered| entered.claim == *claim)
     }
 
-    /// Counts the claim's entries, unless a later change has.
-    fn set_count(&mut self, count: u32, change: u32) {
-        if change >= self.change {
-            (self.count, self.change) = (count, change);
+    fn entered(&mut self, claim: &Claim) -> Option<&mut Entered> {
+        self.claims.iter_mut().find(|entered| entered.claim == *claim)
+    }
+
+    fn grant(&self, claim: &Claim) -> Grant {
+        let entered = self.claims.iter().find(|entered| entered.claim == *claim);
+        Grant { token: self.token, count: entered.map_or(0, |entered| entered.count) }
+    }
+
+    /// The hold, and the claim's part of it, last until `end` at least.
+    fn last_until(&mut self, claim: &Claim, end: Time) {
+        self.ends = self.ends.max(end);
+        if let Some(ends) = self.entered(claim).and_then(|entered| entered.ends.as_mut()) {
+            *ends = (*ends).max(end);
         }
     }
 
-    /// Lasts until `end` at least.
-    fn last_until(&mut self, end: Time) {
-        self.ends = self.ends.max(end);
+    /// Counts the claim's entries, unless a later change has.
+    fn set_count(&mut self, claim: &Claim, count: u32, change: u32) {
+        if let Some(entered) = self.entered(claim)
+            && change >= entered.change
+        {
+            (entered.count, entered.change) = (count, change);
+        }
+    }
+
+    fn sight(&self, now: Time) -> Sight {
+        let holder = |entered: &Entered| Holder {
+            claim: entered.claim.clone(),
+            count: entered.count,
+            token: Some(self.token),
+            remaining: Some(entered.ends.unwrap_or(self.ends).since(now)),
+            held_for: Some(now.since(self.since)),
+        };
+        Sight { kind: self.kind, holders: self.claims.iter().map(holder).collect(), waiters: None }
     }
 }
 
 /// Applies one operation at one moment of the store's clock. `watermark` is the largest token the store has handed
 /// out, for any key; zero if it does not remember.
-pub fn step(mut record: Record, operation: &Operation, now: Time, mut watermark: Token) -> Stepped {
+pub fn step(record: Record, operation: &Operation, now: Time, watermark: Token) -> Stepped {
+    step_as(Kind::Reentrant, record, operation, now, watermark)
+}
+
+pub(super) fn step_as(
+    kind: Kind,
+    mut record: Record,
+    operation: &Operation,
+    now: Time,
+    mut watermark: Token,
+) -> Stepped {
     record.forget_what_ended(now);
     let outcome = match operation {
-        Operation::Acquire { claim, lease, .. } => acquire(&mut record, claim, now.plus(*lease), now, &mut watermark),
+        Operation::Acquire { claim, under, lease, .. } => {
+            acquire(kind, &mut record, (claim, under), now.plus(*lease), now, &mut watermark)
+        }
         Operation::Reenter { claim, entry, count, change, lease } => {
             if record.is_cancelled(claim, *entry) {
                 Outcome::Refused
             } else if let Some(hold) = record.held_by(claim) {
-                hold.set_count(*count, *change);
-                hold.last_until(now.plus(*lease));
-                Outcome::Granted(hold.grant())
+                hold.set_count(claim, *count, *change);
+                hold.last_until(claim, now.plus(*lease));
+                Outcome::Granted(hold.grant(claim))
             } else {
                 Outcome::NotHeld
             }
         }
         Operation::Renew { claim, lease } => match record.held_by(claim) {
             Some(hold) => {
-                hold.last_until(now.plus(*lease));
+                hold.last_until(claim, now.plus(*lease));
                 Outcome::Renewed
             }
             None => Outcome::NotHeld,
         },
-        Operation::Release { claim, left, change, lease, cancel } => {
-            let outcome = release(&mut record, claim, (*left, *change), now.plus(*lease));
+        Operation::Release { claim, left, change, lease, keep, cancel } => {
+            let outcome = match left {
+                0 => leave(&mut record, claim, *keep, now),
+                _ => stay(&mut record, claim, (*left, *change), now.plus(*lease)),
+            };
             if let Some(cancel) = cancel {
                 record.tombstones.push(Tombstone {
                     claim: claim.clone(),
@@ -147,41 +216,72 @@ pub fn step(mut record: Record, operation: &Operation, now: Time, mut watermark:
             outcome
         }
         Operation::ForceRelease => {
-            let holder = record.holder(now);
+            let sight = record.sight(now);
             record.hold = None;
-            Outcome::Forced(holder)
+            Outcome::Forced(sight)
         }
-        Operation::Inspect => Outcome::Seen(record.holder(now)),
+        Operation::Inspect => Outcome::Seen(record.sight(now)),
     };
     Stepped { record, watermark, outcome }
 }
 
-fn acquire(record: &mut Record, claim: &Claim, end: Time, now: Time, watermark: &mut Token) -> Outcome {
+fn acquire(
+    kind: Kind,
+    record: &mut Record,
+    (claim, under): (&Claim, &[Claim]),
+    end: Time,
+    now: Time,
+    watermark: &mut Token,
+) -> Outcome {
     if record.is_cancelled(claim, crate::FIRST_ENTRY) {
         return Outcome::Refused;
     }
-    if let Some(hold) = record.held_by(claim) {
-        // The claim is fresh for every acquisition, so this is the same request once more, not a re-entry.
-        hold.last_until(end);
-        return Outcome::Granted(hold.grant());
+    let Some(hold) = &mut record.hold else {
+        *watermark = watermark.saturating_add(1).max(now.as_micros());
+        let entered = Entered::new(claim, end);
+        let hold = Hold { kind, token: *watermark, since: now, ends: end, claims: vec![entered] };
+        let grant = hold.grant(claim);
+        record.hold = Some(hold);
+        return Outcome::Granted(grant);
+    };
+    if hold.kind != kind {
+        return Outcome::Conflict(hold.kind);
     }
-    if let Some(holder) = record.holder(now) {
-        return Outcome::Busy(holder);
+    if !hold.has(claim) {
+        if hold.claims.iter().any(|entered| !under.contains(&entered.claim)) {
+            return Outcome::Busy(hold.sight(now).holders.swap_remove(0));
+        }
+        hold.claims.push(Entered::new(claim, end));
     }
-    *watermark = watermark.saturating_add(1).max(now.as_micros());
-    let hold = Hold { claim: claim.clone(), count: 1, change: 0, token: *watermark, ends: end };
-    let grant = hold.grant();
-    record.hold = Some(hold);
-    Outcome::Granted(grant)
+    // A claim is fresh for every acquisition, so one that is in asks the same once more, and does not re-enter.
+    hold.last_until(claim, end);
+    Outcome::Granted(hold.grant(claim))
 }
 
-fn release(record: &mut Record, claim: &Claim, (left, change): (u32, u32), end: Time) -> Outcome {
+/// A claim goes on, in fewer entries.
+fn stay(record: &mut Record, claim: &Claim, (left, change): (u32, u32), end: Time) -> Outcome {
     match record.held_by(claim) {
         None => Outcome::NotHeld,
-        Some(hold) if left > 0 => {
-            hold.set_count(left, change);
-            hold.last_until(end);
-            Outcome::StillHeld(hold.count)
+        Some(hold) => {
+            hold.set_count(claim, left, change);
+            hold.last_until(claim, end);
+            Outcome::StillHeld(hold.grant(claim).count)
+        }
+    }
+}
+
+/// A claim leaves for good. The last one may leave the lock taken for a while.
+fn leave(record: &mut Record, claim: &Claim, keep: Duration, now: Time) -> Outcome {
+    match record.held_by(claim) {
+        None => Outcome::NotHeld,
+        Some(hold) if hold.claims.len() > 1 => {
+            hold.claims.retain(|entered| entered.claim != *claim);
+            Outcome::Left
+        }
+        Some(hold) if !keep.is_zero() => {
+            hold.ends = now.plus(keep);
+            hold.claims[0].ends = claim.is_nested().then_some(hold.ends);
+            Outcome::Kept
         }
         Some(_) => {
             record.hold = None;

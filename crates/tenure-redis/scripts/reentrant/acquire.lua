@@ -51,7 +51,7 @@ if held[1] then
   return {held[2], held[1]}
 end
 -- only beside a lock of ours: a field more would change what another key means
-if ARGV[4] ~= '' and held[2] and string.find(held[2], '^%d+$') and redis.call('HLEN', KEYS[1]) <= 4 then
+if ARGV[4] ~= '' and held[2] and string.find(held[2], '^%d+$') and redis.call('HLEN', KEYS[1]) <= 8 then
   local since = tonumber(ARGV[4])
   if not since then
     local time = redis.call('TIME')

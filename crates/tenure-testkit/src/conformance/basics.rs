@@ -48,7 +48,7 @@ async fn a_timeout_names_the_key_and_the_holder(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.lock("a").await);
     let guard = one.lock().await.unwrap();
     // A client's card follows its first lock.
-    eventually("the holder has left its card", async || other.inspect().await.unwrap().unwrap().card.is_some()).await;
+    eventually("the holder has left its card", async || other.inspect().await.unwrap().unwrap().card().is_some()).await;
     let (bound, began) = (millis(200), Instant::now());
     let error = other.lock_timeout(bound).await.unwrap_err();
     let waited = began.elapsed();

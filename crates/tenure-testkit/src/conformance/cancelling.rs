@@ -65,7 +65,7 @@ async fn a_re_entry_that_was_granted_to_one_who_gave_up_is_undone(bench: &Bench)
     let lock = client.lock(&bench.key("a")).unwrap();
     let guard = lock.lock().await.unwrap();
     give_up_unanswered(&tap, guard.reenter_with(renewed(500))).await;
-    let counted = async || lock.inspect().await.unwrap().expect("the guard holds").holder.count == 1;
+    let counted = async || lock.inspect().await.unwrap().expect("the guard holds").holder().count == 1;
     eventually("no entry is counted but the guard's", counted).await;
     assert_eq!(guard.release().await.unwrap(), Release::Released);
     eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
@@ -78,7 +78,7 @@ async fn a_re_entry_that_is_given_up_is_undone(bench: &Bench) {
         let mut entering = Box::pin(guard.reenter_with(renewed(1000)));
         waits(&mut entering).await;
     }
-    let counted = async || lock.inspect().await.unwrap().expect("the guard holds").holder.count == 1;
+    let counted = async || lock.inspect().await.unwrap().expect("the guard holds").holder().count == 1;
     eventually("no entry is counted but the guard's", counted).await;
     assert!(guard.is_held());
     let inner = guard.reenter().await.unwrap();

@@ -38,7 +38,7 @@ async fn a_dropped_inner_guard_leaves_the_outer_in(bench: &Bench) {
     let lock = bench.lock("a").await;
     let outer = lock.lock().await.unwrap();
     drop(outer.reenter().await.unwrap());
-    let counted = async || lock.inspect().await.unwrap().expect("the outer guard holds").holder.count == 1;
+    let counted = async || lock.inspect().await.unwrap().expect("the outer guard holds").holder().count == 1;
     eventually("the inner entry is counted out", counted).await;
     assert!(outer.is_held());
     assert_eq!(outer.release().await.unwrap(), Release::Released);

@@ -22,8 +22,8 @@ cases!("entries":
 /// What the store says of a hold: how often it is in.
 async fn count(guard: &Guard, lock: &tenure_core::Lock) -> u32 {
     let held = lock.inspect().await.unwrap().expect("it is held");
-    assert_eq!((&held.holder.claim, held.holder.token), (guard.claim(), Some(guard.token())));
-    held.holder.count
+    assert_eq!((&held.holder().claim, held.holder().token), (guard.claim(), Some(guard.token())));
+    held.holder().count
 }
 
 async fn a_guard_goes_in_again_and_the_store_counts(bench: &Bench) {
@@ -127,7 +127,7 @@ async fn a_shorter_lease_never_shortens(bench: &Bench) {
     let outer = lock.lock_with(unrenewed(2000)).await.unwrap();
     let inner = outer.reenter_with(unrenewed(200)).await.unwrap();
     // Nobody's lease is over before two seconds have gone by since before it was asked for.
-    let full = async || lock.inspect().await.unwrap().unwrap().holder.remaining.unwrap() + began.elapsed();
+    let full = async || lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap() + began.elapsed();
     assert!(full().await >= millis(1990), "{:?}", full().await);
     assert!(inner.remaining() <= millis(200) && outer.remaining() > inner.remaining());
     assert_eq!(soon("the inner section is over", inner.lost()).await, Loss::LeaseEnded);
@@ -146,7 +146,7 @@ async fn the_longest_need_outlives_a_partial_release(bench: &Bench) {
     let began = Instant::now();
     let inner = outer.reenter_with(unrenewed(2000)).await.unwrap();
     assert_eq!(outer.release().await.unwrap(), Release::StillHeld(1));
-    let full = async || lock.inspect().await.unwrap().unwrap().holder.remaining.unwrap() + began.elapsed();
+    let full = async || lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap() + began.elapsed();
     assert!(full().await >= millis(1990), "{:?}", full().await);
     eventually("the outer lease would be over", async || began.elapsed() > millis(350)).await;
     assert!(inner.is_held());

@@ -27,7 +27,8 @@ async fn force_out(bench: &Bench, guard: Guard) -> (Guard, Guard, Lock) {
     let waiter = other.lock(&bench.key("a")).unwrap();
     let waiting = tokio::spawn(async move { waiter.lock().await.unwrap() });
     heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
-    let holder = third.force_release().await.unwrap().expect("somebody held it");
+    let held = third.force_release().await.unwrap().expect("somebody held it");
+    let holder = held.holder();
     assert_eq!((&holder.claim, holder.count, holder.token), (guard.claim(), 1, Some(guard.token())));
     let next = soon("the waiter gets in", waiting).await.unwrap();
     assert!(next.token() > guard.token());
@@ -40,7 +41,7 @@ async fn a_holder_is_put_out_and_the_next_gets_in(bench: &Bench) {
     assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
     let error = guard.release().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(lock.key())));
-    assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder.claim).as_ref(), Some(next.claim()));
+    assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder().claim.clone()).as_ref(), Some(next.claim()));
     assert_eq!(next.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
 }
@@ -97,7 +98,7 @@ async fn all_guards_of_a_hold_are_put_out(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.lock("a").await);
     let outer = one.lock_with(renewed(500)).await.unwrap();
     let inner = outer.reenter_with(renewed(500)).await.unwrap();
-    assert_eq!(other.force_release().await.unwrap().map(|holder| holder.count), Some(2));
+    assert_eq!(other.force_release().await.unwrap().map(|held| held.holder().count), Some(2));
     soon("the outer guard is lost", outer.lost()).await;
     soon("the inner guard is lost", inner.lost()).await;
     assert_eq!(inner.release().await.unwrap_err().kind(), ErrorKind::Lost);

@@ -66,7 +66,7 @@ async fn re_entry_with_such_options_is_refused(bench: &Bench) {
     for (options, names) in senseless() {
         assert_invalid(&guard.reenter_with(options).await.unwrap_err(), names);
     }
-    assert_eq!(lock.inspect().await.unwrap().unwrap().holder.count, 1);
+    assert_eq!(lock.inspect().await.unwrap().unwrap().holder().count, 1);
     assert!(guard.is_held());
     guard.release().await.unwrap();
     bench.assert_nothing_left().await;
@@ -94,7 +94,7 @@ async fn keys_are_taken_as_they_are(bench: &Bench) {
     }
     for guard in guards {
         let lock = client.lock(guard.key().as_str()).unwrap();
-        assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder.claim).as_ref(), Some(guard.claim()));
+        assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder().claim.clone()).as_ref(), Some(guard.claim()));
         guard.release().await.unwrap();
     }
     bench.assert_nothing_left().await;

@@ -42,7 +42,7 @@ async fn a_guard_gives_up_before_the_store_does(bench: &Bench) {
     let proven = async || {
         let asked = Instant::now();
         let held = lock.inspect().await.unwrap().expect("the store lets go before the guard");
-        deadline <= asked + held.holder.remaining.expect("the lease has an end") + millis(1)
+        deadline <= asked + held.holder().remaining.expect("the lease has an end") + millis(1)
     };
     eventually("the store holds longer than the guard", proven).await;
     assert!(guard.is_held());
@@ -76,7 +76,7 @@ async fn a_late_release_frees_nobody(bench: &Bench) {
     let (lost, next, lock) = lease_ends(bench).await;
     assert_eq!(lost.release().await.unwrap_err().kind(), ErrorKind::Lost);
     let held = lock.inspect().await.unwrap().expect("the next holder is in");
-    assert_eq!((&held.holder.claim, held.holder.token), (next.claim(), Some(next.token())));
+    assert_eq!((&held.holder().claim, held.holder().token), (next.claim(), Some(next.token())));
     assert!(next.is_held());
     assert_eq!(next.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
@@ -94,7 +94,7 @@ async fn a_renewed_lease_outlives_itself(bench: &Bench) {
         assert!(guard.is_held());
         assert!(other.try_lock().await.unwrap().is_none());
     }
-    assert_eq!(other.inspect().await.unwrap().unwrap().holder.token, Some(guard.token()));
+    assert_eq!(other.inspect().await.unwrap().unwrap().holder().token, Some(guard.token()));
     assert_eq!(guard.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
 }
@@ -126,7 +126,7 @@ async fn a_guard_renews_by_hand(bench: &Bench) {
         eventually("some of the lease is used up", async || guard.remaining() < millis(600)).await;
         guard.renew().await.unwrap();
         assert!(guard.remaining() > millis(600), "{:?}", guard.remaining());
-        assert!(lock.inspect().await.unwrap().unwrap().holder.remaining.unwrap() > millis(600));
+        assert!(lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap() > millis(600));
     }
     assert!(guard.is_held());
     assert_eq!(guard.release().await.unwrap(), Release::Released);

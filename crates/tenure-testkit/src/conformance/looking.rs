@@ -27,17 +27,17 @@ async fn a_free_lock_shows_nobody(bench: &Bench) {
 async fn a_held_lock_shows_its_holder(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.lock("a").await);
     let (guard, began) = (one.lock().await.unwrap(), Instant::now());
-    eventually("the holder has left its card", async || other.inspect().await.unwrap().unwrap().card.is_some()).await;
+    eventually("the holder has left its card", async || other.inspect().await.unwrap().unwrap().card().is_some()).await;
     for lock in [&one, &other] {
         assert!(lock.is_locked().await.unwrap());
         let held = lock.inspect().await.unwrap().expect("it is held");
         assert_eq!(held.key, *one.key());
-        let holder = held.holder;
+        let holder = held.holder();
         assert_eq!((&holder.claim, holder.count, holder.token), (guard.claim(), 1, Some(guard.token())));
         assert!(holder.remaining.unwrap() <= Duration::from_secs(30));
         let (held_for, elapsed) = (holder.held_for.expect("a token tells since when"), began.elapsed());
         assert!(held_for <= elapsed + millis(500), "{held_for:?} after {elapsed:?}");
-        let card = held.card.expect("it was there before");
+        let card = held.card().expect("it was there before");
         assert_eq!((card.pid, &*card.label), (std::process::id(), "conformance"));
         assert!(!card.host.is_empty());
     }
@@ -46,7 +46,7 @@ async fn a_held_lock_shows_its_holder(bench: &Bench) {
 async fn a_lock_shows_what_is_left_of_its_lease(bench: &Bench) {
     let (lock, began) = (bench.lock("a").await, Instant::now());
     let guard = lock.lock_with(unrenewed(1000)).await.unwrap();
-    let remaining = async || lock.inspect().await.unwrap().unwrap().holder.remaining.expect("the lease has an end");
+    let remaining = async || lock.inspect().await.unwrap().unwrap().holder().remaining.expect("the lease has an end");
     let first = remaining().await;
     assert!(first <= millis(1000) && first + began.elapsed() >= millis(998), "{first:?}");
     eventually("it gets less", async || remaining().await + millis(50) < first).await;
@@ -86,8 +86,8 @@ async fn a_listing_finds_what_is_held(bench: &Bench) {
     })
     .await;
     let found = one.list(&bench.key("order:1")).await.unwrap();
-    assert_eq!(found[0].holder.claim, *mine[0].claim());
-    assert_eq!(found[0].card.as_ref().map(|card| card.pid), Some(std::process::id()));
+    assert_eq!(found[0].holder().claim, *mine[0].claim());
+    assert_eq!(found[0].card().map(|card| card.pid), Some(std::process::id()));
 }
 
 async fn a_question_mark_is_one_character(bench: &Bench) {

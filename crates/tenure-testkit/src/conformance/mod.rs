@@ -38,6 +38,7 @@ mod waiting;
 
 mod alarms;
 mod basics;
+mod bounds;
 mod cancelling;
 mod closing;
 mod crowds;
@@ -49,8 +50,10 @@ mod input;
 mod leases;
 mod looking;
 mod losses;
+mod nested;
 mod owners;
 mod retrying;
+mod simple;
 mod tokens;
 mod watchdog;
 

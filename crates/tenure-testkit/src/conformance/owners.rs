@@ -24,7 +24,7 @@ fn reentrant() -> Options {
 }
 
 async fn holders(lock: &Lock) -> Option<u32> {
-    lock.inspect().await.unwrap().map(|held| held.holder.count)
+    lock.inspect().await.unwrap().map(|held| held.holder().count)
 }
 
 /// A method that locks and calls itself, as deep as it is told.

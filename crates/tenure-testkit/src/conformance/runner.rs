@@ -2,7 +2,10 @@
 
 use super::bench::Bench;
 use super::case::Case;
-use super::{Fixture, alarms, basics, cancelling, closing, crowds, dropping, entries, events, forcing, input, leases};
+use super::{
+    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, forcing, input, leases,
+    nested, simple,
+};
 use super::{looking, losses, owners, retrying, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::any::Any;
@@ -36,6 +39,9 @@ pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 's
 fn all() -> Vec<Case> {
     [
         basics::cases(),
+        simple::cases(),
+        nested::cases(),
+        bounds::cases(),
         entries::cases(),
         owners::cases(),
         leases::cases(),

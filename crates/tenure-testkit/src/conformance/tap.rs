@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use tenure_core::{Backend, Card, Clock, Holder, Key, Label, Operation, Outcome, Pattern, Port, Renewal, StoreError};
+use tenure_core::{
+    Backend, Card, Clock, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
+};
 use tokio::sync::Notify;
 
 /// What is known of the calls, and what is to become of them.
@@ -119,13 +121,19 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.reach(within).await
     }
 
-    async fn apply(&self, key: &Key, operation: &Operation, within: Duration) -> Result<Outcome, StoreError> {
+    async fn apply(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
         self.tap.applied.fetch_add(1, Ordering::SeqCst);
         if matches!(operation, Operation::Acquire { .. }) {
             self.tap.acquires.fetch_add(1, Ordering::SeqCst);
         }
         let slow = self.tap.on_the_way(operation).await;
-        let answer = self.inner.apply(key, operation, within).await;
+        let answer = self.inner.apply(kind, key, operation, within).await;
         self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
         self.tap.on_the_way_back(operation).await;
         answer
@@ -136,7 +144,7 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.renew(renewals, within).await
     }
 
-    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Holder)>, StoreError> {
+    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
         self.inner.list(pattern, within).await
     }
 

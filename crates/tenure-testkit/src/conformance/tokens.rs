@@ -50,5 +50,5 @@ async fn re_entry_keeps_the_token(bench: &Bench) {
     let inner = guard.reenter().await.unwrap();
     let innermost = inner.reenter().await.unwrap();
     assert_eq!([inner.token(), innermost.token()], [guard.token(); 2]);
-    assert_eq!(lock.inspect().await.unwrap().unwrap().holder.token, Some(guard.token()));
+    assert_eq!(lock.inspect().await.unwrap().unwrap().holder().token, Some(guard.token()));
 }

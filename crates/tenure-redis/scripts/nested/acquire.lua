@@ -1,0 +1,72 @@
+-- acquire: lets a claim in beside those it stands under; if nobody is in, it takes the lock. Asked again, says the same.
+-- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 the line of clients that wait
+-- args: 1 to 4 as reentrant/acquire.lua, 5 the claims it stands under, one after the other with a '/' between them
+-- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise as holder.lua, which follows
+if not redis.REDIS_VERSION_NUM then
+  return redis.error_reply('TOOOLD this server is older than Redis 7.0')
+end
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  return 0
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local ends = string.format('%d', now + ARGV[2] * 1000)
+if redis.call('HLEN', KEYS[1]) > 64 then
+  return redis.error_reply('NOTALOCK the key holds a hash that is no lock, or that too many have entered')
+end
+local fields = redis.call('HGETALL', KEYS[1])
+local under = '/' .. ARGV[5] .. '/'
+local fence, mine, others, strangers
+for i = 1, #fields, 2 do
+  local name, value = fields[i], fields[i + 1]
+  if name == 'fence' then
+    fence = value
+  elseif string.find(name, ':', 1, true) then
+    local over = string.sub(name, -1) == '^' and tonumber(string.match(value, '%d+$')) <= now
+    if over then
+      redis.call('HDEL', KEYS[1], name)
+    elseif name == ARGV[1] then
+      mine = value
+    elseif string.find(under, '/' .. name .. '/', 1, true) then
+      others = true
+    else
+      strangers = true
+    end
+  elseif name ~= 'line' and name ~= 'change' and name ~= 'nested' then
+    strangers = true
+  end
+end
+if mine then
+  local count, change, last = string.match(mine, '^(%d+) (%d+) (%d+)$')
+  if tonumber(last) < tonumber(ends) then
+    redis.call('HSET', KEYS[1], ARGV[1], count .. ' ' .. change .. ' ' .. ends)
+  end
+  redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
+  return {fence, count}
+end
+if not strangers and (not others or fence) then
+  if not others then
+    redis.call('DEL', KEYS[1])
+    local token = redis.call('INCR', KEYS[2])
+    if token < now then
+      token = now
+      redis.call('SET', KEYS[2], string.format('%d', now))
+    end
+    fence = string.format('%d', token)
+  end
+  if ARGV[4] ~= '' then
+    redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))
+  end
+  redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. ends, 'fence', fence, 'nested', '1')
+  if others then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
+  else
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  return {fence, '1'}
+end
+if ARGV[4] ~= '' and fence and string.find(fence, '^%d+$') then
+  redis.call('ZADD', KEYS[4], 'NX', tonumber(ARGV[4]) or now, string.match(ARGV[1], '^[^:]*'))
+  redis.call('PEXPIRE', KEYS[4], 3000)
+  redis.call('HSET', KEYS[1], 'line', '1')
+end

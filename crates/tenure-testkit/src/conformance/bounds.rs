@@ -1,0 +1,71 @@
+//! The longest and the shortest that a lock is taken.
+
+use super::bench::{Bench, millis, renewed};
+use super::case::cases;
+use super::waiting::soon;
+use std::time::Instant;
+use tenure_core::{ErrorKind, Loss, Options, Release};
+
+cases!("bounds":
+    the_watchdog_stops_at_the_longest,
+    a_release_keeps_the_lock_for_the_shortest,
+    a_waiter_gets_in_when_the_shortest_is_over,
+    bounds_that_make_no_sense_are_refused,
+);
+
+async fn the_watchdog_stops_at_the_longest(bench: &Bench) {
+    for simple in [false, true] {
+        let client = bench.client().await;
+        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
+        let began = Instant::now();
+        let guard = lock.lock_with(renewed(300).max_hold(millis(900))).await.unwrap();
+        assert_eq!(soon("it is held for long enough", guard.lost()).await, Loss::HeldTooLong);
+        let held = began.elapsed();
+        assert!((millis(850)..millis(1400)).contains(&held), "{held:?}");
+        soon("the lock is free", lock.lock()).await.unwrap().release().await.unwrap();
+        assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    }
+}
+
+async fn a_release_keeps_the_lock_for_the_shortest(bench: &Bench) {
+    for simple in [false, true] {
+        let client = bench.client().await;
+        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
+        let guard = lock.lock_with(renewed(60_000).at_least(millis(500))).await.unwrap();
+        let kept = guard.release().await.unwrap();
+        assert!(matches!(kept, Release::Kept(left) if left <= millis(500)), "{kept:?}");
+        assert!(lock.try_lock().await.unwrap().is_none());
+        let seen = lock.inspect().await.unwrap().expect("it is taken");
+        assert!(seen.holder().remaining.is_some_and(|left| left <= millis(500)), "{seen:?}");
+        let next = soon("it is over", lock.lock_with(renewed(1000).at_least(millis(1)))).await.unwrap();
+        tokio::time::sleep(millis(2)).await;
+        assert_eq!(next.release().await.unwrap(), Release::Released);
+    }
+    bench.assert_nothing_left().await;
+}
+
+async fn a_waiter_gets_in_when_the_shortest_is_over(bench: &Bench) {
+    let (lock, other) = (bench.lock("a").await, bench.lock("a").await);
+    let began = Instant::now();
+    let guard = lock.lock_with(renewed(60_000).at_least(millis(400))).await.unwrap();
+    let waiting = tokio::spawn(async move { other.lock().await.unwrap() });
+    drop(guard);
+    soon("the waiter gets in", waiting).await.unwrap().release().await.unwrap();
+    assert!(began.elapsed() >= millis(390), "{:?}", began.elapsed());
+}
+
+async fn bounds_that_make_no_sense_are_refused(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let options = Options::new();
+    for options in [
+        options.clone().max_hold(millis(0)),
+        options.clone().max_hold(millis(99)),
+        options.clone().at_least(millis(0)),
+        options.clone().at_least(Options::MAX_LEASE + millis(1)),
+        options.clone().at_least(millis(300)).max_hold(millis(200)),
+    ] {
+        let error = lock.lock_with(options.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{options:?}: {error}");
+    }
+    assert!(!lock.is_locked().await.unwrap());
+}
