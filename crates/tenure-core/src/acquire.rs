@@ -17,9 +17,6 @@ const SAFETY_POLL: Duration = Duration::from_secs(1);
 /// Never look again sooner than this, whatever the store says remains: no busy loop, ever.
 const BREATH: Duration = Duration::from_millis(2);
 
-/// A store that does not answer within so short a time is not taken to be silent.
-const BRIEF: Duration = Duration::from_millis(100);
-
 /// How long to wait for the lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
@@ -69,6 +66,7 @@ struct Attempt<'a> {
     holder: Option<(Holder, Moment)>,
     /// The claim for which it was said that we wait.
     waiting: Option<Claim>,
+    obtained: bool,
     /// Why the store's last answer is missing, if it is.
     silence: Option<StoreError>,
 }
@@ -97,9 +95,12 @@ pub(crate) async fn acquire(
         }
     }
     let under = options.lineage()?;
-    let (holder, waiting, silence) = (None, None, None);
-    let attempt = Attempt { client, kind, key, options, owner, under, patience, began, holder, waiting, silence };
-    attempt.run().await
+    let (holder, waiting, obtained, silence) = (None, None, false, None);
+    let mut attempt =
+        Attempt { client, kind, key, options, owner, under, patience, began, holder, waiting, obtained, silence };
+    let outcome = attempt.run().await;
+    attempt.obtained = matches!(outcome, Ok(Ok(_)));
+    outcome
 }
 
 /// The asker holds the lock already, and would wait for itself.
@@ -115,7 +116,7 @@ fn own(key: &Key, kind: Kind) -> Error {
 }
 
 impl Attempt<'_> {
-    async fn run(mut self) -> Result<Result<Guard, Busy>, Error> {
+    async fn run(&mut self) -> Result<Result<Guard, Busy>, Error> {
         // Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
         if matches!(self.patience, Patience::Once) || self.options.retry.is_some() {
             return self.ask_until_answered(None).await;
@@ -138,13 +139,7 @@ impl Attempt<'_> {
                 }
             }
         };
-        let outcome = self.ask_until_answered(Some(turn)).await;
-        let waited = self.client.shared.clock.now().since(self.began);
-        if let Some(claim) = &self.waiting {
-            let obtained = matches!(outcome, Ok(Ok(_)));
-            self.client.shared.say_of(self.key, claim, || What::Waited { waited, obtained });
-        }
-        outcome
+        self.ask_until_answered(Some(turn)).await
     }
 
     /// Asks until the store grants the lock or the patience ends.
@@ -218,7 +213,7 @@ impl Attempt<'_> {
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
                     // A last attempt that had no time left to be answered says nothing of the store.
-                    let hasty = self.holder.is_some() && within < self.client.answer_within.min(BRIEF);
+                    let hasty = self.holder.is_some() && within < self.client.answer_within;
                     if hasty && self.is_out_of_patience() {
                         return self.not_obtained();
                     }
@@ -274,7 +269,7 @@ impl Attempt<'_> {
 
     /// Says once that we wait.
     fn say_waiting(&mut self, claim: &Claim, holder: &Holder) {
-        if self.waiting.is_none() {
+        if self.waiting.is_none() && !matches!(self.patience, Patience::Once) {
             self.waiting = Some(claim.clone());
             self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone() });
         }
@@ -375,6 +370,16 @@ impl Attempt<'_> {
     }
 }
 
+impl Drop for Attempt<'_> {
+    /// Whoever was told that we wait is told that we do no longer, also when we were cancelled.
+    fn drop(&mut self) {
+        if let Some(claim) = &self.waiting {
+            let (waited, obtained) = (self.client.shared.clock.now().since(self.began), self.obtained);
+            self.client.shared.say_of(self.key, claim, || What::Waited { waited, obtained });
+        }
+    }
+}
+
 /// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
 struct Armed<'a> {
     client: &'a Arc<Inner>,
@@ -466,20 +471,31 @@ pub(crate) async fn reenter(
         let Some(Tally { entries: count, change, .. }) = hold.tally(sent) else { return Ok(None) };
         let claim = hold.claim.clone();
         let operation = Operation::Reenter { claim, entry, count, change, lease: options.span() };
+        if !entering.sent {
+            hold.asks();
+        }
         entering.sent = true;
         let within = client.answer_within.min(patience.left(sent));
         match shared.backend.apply(hold.kind, &hold.key, &operation, within).await {
             Ok(Outcome::Granted(_)) => {
+                hold.answered();
                 hold.confirm_entry(entry, sent);
                 shared.agenda.move_to(hold, hold.next_look());
                 if matches!(hold.standing(entry, shared.clock.now()), Standing::Lost(_)) {
-                    // Let in so late that it is over already.
-                    return Ok(None);
+                    // Let in so late that it is over already. If the hold is over too, the caller waits for the lock;
+                    // if not, it would wait for itself.
+                    if !hold.is_live(shared.clock.now()) {
+                        return Ok(None);
+                    }
+                    let slow =
+                        StoreError::new(StoreErrorKind::Unreachable, "the store answers later than the lease lasts");
+                    return Err(Error::from_store(Some(&hold.key), slow));
                 }
                 entering.armed = false;
                 return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry)));
             }
             Ok(_) => {
+                hold.answered();
                 entering.sent = false;
                 crate::watchdog::lose(shared, hold, crate::Loss::Gone);
                 return Ok(None);

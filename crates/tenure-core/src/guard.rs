@@ -222,8 +222,11 @@ impl Guard {
         let sent = self.now();
         let Some(lease) = self.hold.span_of(self.entry, sent) else { return self.check() };
         let operation = Operation::Renew { claim: self.hold.claim.clone(), lease };
+        // If no answer comes, the store may keep the lock for longer than we count on.
+        self.hold.asks();
         match shared.ask(self.hold.kind, self.key(), &operation, self.client.answer_within).await {
             Ok(Outcome::Renewed) => {
+                self.hold.answered();
                 self.hold.prolong_entry(self.entry, sent, lease);
                 shared.agenda.move_to(&self.hold, self.hold.next_look());
                 shared.say(&self.hold, || What::Renewed);
@@ -290,6 +293,8 @@ impl Guard {
     ///
     /// A release that was cancelled is finished by the janitor.
     pub async fn release(mut self) -> Result<Release, Error> {
+        let shared = Arc::clone(&self.client.shared);
+        let _under_way = shared.under_way();
         match self.leave() {
             Left::Well(leaving) => self.tell(leaving).await,
             Left::Lost(why, leaving) => {
@@ -307,6 +312,7 @@ impl Guard {
         let shared = &self.client.shared;
         let now = self.now();
         let terms = self.hold.terms_of(self.entry);
+        let overdue = self.hold.take_warning(self.entry, now);
         let left = self.hold.leave(self.entry, now, false);
         // Out of the watchdog's sight before the store is told, so that it does not mistake a release for a loss.
         if self.hold.is_over() {
@@ -317,6 +323,10 @@ impl Guard {
         }
         if let Some((since, terms)) = terms {
             let held = now.since(since);
+            if overdue {
+                // The section ended before the watchdog came to look.
+                shared.alarm(&self.hold, held, terms.lease, AlarmReason::HeldTooLong);
+            }
             match left {
                 Left::Lost(Loss::LeaseEnded, _) => {
                     shared.alarm(&self.hold, held, terms.lease, AlarmReason::OutlivedLease);
@@ -440,10 +450,13 @@ impl Drop for Telling<'_> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if self.armed
-            && let Left::Well(leaving) | Left::Lost(_, Some(leaving)) = self.leave()
-        {
-            self.client.shared.leave_later(&self.hold, leaving);
+        if !self.armed {
+            return;
+        }
+        let shared = Arc::clone(&self.client.shared);
+        let _under_way = shared.under_way();
+        if let Left::Well(leaving) | Left::Lost(_, Some(leaving)) = self.leave() {
+            shared.leave_later(&self.hold, leaving);
         }
     }
 }

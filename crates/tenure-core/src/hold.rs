@@ -75,6 +75,8 @@ struct State {
     renewing: bool,
     /// The store is to be asked whether it still knows the hold, whether or not it is to be renewed.
     in_doubt: bool,
+    /// How many requests that make the lock last were sent, by hand or to go in again, and not answered.
+    unanswered: u32,
     /// Until when the store is to keep the lock taken, whoever leaves before.
     keep_until: Option<Moment>,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
@@ -199,6 +201,7 @@ impl Hold {
             failures: 0,
             renewing: false,
             in_doubt: false,
+            unanswered: 0,
             keep_until,
             ghost,
             scheduled: None,
@@ -238,6 +241,26 @@ impl Hold {
     pub(crate) fn span_of(&self, entry: u32, now: Moment) -> Option<Duration> {
         let state = self.lock();
         state.entry(entry).map(|entry| entry.span(now))
+    }
+
+    /// A request that makes the lock last is about to be sent.
+    pub(crate) fn asks(&self) {
+        self.lock().unanswered += 1;
+    }
+
+    /// It was answered.
+    pub(crate) fn answered(&self) {
+        self.lock().unanswered -= 1;
+    }
+
+    /// Whether a request for the claim is still unanswered, and might arrive late.
+    pub(crate) fn is_ghost(&self) -> bool {
+        self.lock().ghost
+    }
+
+    /// Whether the entry's time to warn has come, and nobody has warned yet.
+    pub(crate) fn take_warning(&self, entry: u32, now: Moment) -> bool {
+        self.lock().entry_mut(entry).is_some_and(|entry| entry.warn_at.take_if(|at| *at <= now).is_some())
     }
 
     /// The token that is cancelled when the entry is lost.
@@ -567,11 +590,13 @@ impl State {
         why
     }
 
-    /// What to tell the store of a hold that is lost to us: a renewal that went unanswered may have been done all the
-    /// same, and would keep the lock for nobody.
+    /// What to tell the store of a hold that is lost to us: a request that went unanswered may have been done all the
+    /// same, and would keep the lock for nobody; or it may yet arrive, and take it for nobody.
     fn afterthought(&self) -> Option<Leaving> {
-        let unsure = self.renewing || self.failures > 0;
-        unsure.then_some(Leaving { left: 0, lease: Duration::from_millis(1), keep_until: None, cancel: None })
+        let unsure = self.renewing || self.failures > 0 || self.unanswered > 0;
+        let cancel = self.ghost.then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
+        let leaving = Leaving { left: 0, lease: Duration::from_millis(1), keep_until: None, cancel };
+        (unsure || self.ghost).then_some(leaving)
     }
 
     /// What to tell the store after an entry went; closes the hold if it was the last.

@@ -42,7 +42,12 @@ impl Chore {
             Self::Leave { hold, leaving } => {
                 let Tally { entries, change, lease } = match leaving.left {
                     0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
-                    _ => hold.tally(now)?,
+                    _ => match (hold.tally(now), leaving.cancel) {
+                        (Some(tally), _) => tally,
+                        // All are out; but this entry may yet arrive.
+                        (None, Some(_)) => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
+                        (None, None) => return None,
+                    },
                 };
                 let (claim, keep) = (hold.claim.clone(), leaving.keep(now));
                 Some(Operation::Release { claim, left: entries, change, lease, keep, cancel: leaving.cancel })

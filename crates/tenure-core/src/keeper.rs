@@ -42,7 +42,8 @@ impl Keeper {
                     runtime.block_on(keep(Arc::clone(&shared), port, chores, stopped));
                 }));
                 if let Err(panic) = outcome {
-                    bury(&shared, panic.as_ref());
+                    // Whoever listens to the log may be what panics.
+                    let _ = catch_unwind(AssertUnwindSafe(|| bury(&shared, panic.as_ref())));
                     // Those who wait look again, and see that nobody would look after their locks.
                     pusher.interrupted();
                 }

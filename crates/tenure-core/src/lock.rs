@@ -174,6 +174,8 @@ impl Lock {
             // We never came to ask: others of this client were before us in line.
             None => match self.client.shared.backend.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
                 Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
+                // They were before us because the store is silent.
+                Err(error) if error.is_transient() => return Error::from_store(Some(&self.key), error),
                 _ => None,
             },
         };

@@ -209,11 +209,12 @@ impl Options {
         };
         within("lease", self.lease, Self::MIN_LEASE, Self::MAX_LEASE)?;
         if let Renew::Every(interval) = self.renew
-            && (interval >= self.lease || interval < Duration::from_millis(10))
+            && (interval > self.lease.mul_f64(0.9) || interval < Duration::from_millis(10))
         {
+            // A guard counts on a little less than its lease: what comes later than that comes too late.
             return Err(Error::invalid(format!(
-                "choose a renew_every from 10ms to below the lease, a third of it is usual: renew_every={interval:?} \
-                 lease={:?}",
+                "choose a renew_every from 10ms to nine tenths of the lease, a third of it is usual: \
+                 renew_every={interval:?} lease={:?}",
                 self.lease
             )));
         }

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     chores_open: AtomicUsize,
     /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
     pub(crate) tidied: Notify,
-    attempts_open: AtomicUsize,
+    under_way: AtomicUsize,
     heard_from: AtomicBool,
     closed: AtomicBool,
     /// Cancelled when the client is closed: those who wait for a lock wait in vain.
@@ -43,12 +43,12 @@ pub(crate) struct Shared {
 /// How many claims that nobody knew are remembered.
 const FORCED_KEPT: usize = 64;
 
-/// An acquire under way, which a close waits for.
-pub(crate) struct Attempting<'a>(&'a Shared);
+/// An acquire or a release under way, which a close waits for.
+pub(crate) struct UnderWay<'a>(&'a Shared);
 
-impl Drop for Attempting<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        if self.0.attempts_open.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.closed.load(Ordering::SeqCst) {
+        if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.closed.load(Ordering::SeqCst) {
             self.0.tidied.notify_waiters();
         }
     }
@@ -74,7 +74,7 @@ impl Shared {
             chores,
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
-            attempts_open: AtomicUsize::new(0),
+            under_way: AtomicUsize::new(0),
             heard_from: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             closing: CancellationToken::new(),
@@ -108,11 +108,17 @@ impl Shared {
 
     /// Begins an acquire. Counted before the client is asked whether it is closed: a close then either is seen here or
     /// sees this attempt.
-    pub(crate) fn attempt(&self) -> Result<Attempting<'_>, Error> {
-        self.attempts_open.fetch_add(1, Ordering::SeqCst);
-        let attempting = Attempting(self);
+    pub(crate) fn attempt(&self) -> Result<UnderWay<'_>, Error> {
+        let attempt = self.under_way();
         self.begin()?;
-        Ok(attempting)
+        Ok(attempt)
+    }
+
+    /// Begins a release. Counted before the hold leaves the agenda, and until the store was told or the janitor has it:
+    /// a close always sees one of the three.
+    pub(crate) fn under_way(&self) -> UnderWay<'_> {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(self)
     }
 
     /// The store has answered: it is there, whatever happens later.
@@ -210,7 +216,7 @@ impl Shared {
 
     /// Whether nothing is under way any more.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.chores_open() == 0 && self.attempts_open.load(Ordering::SeqCst) == 0
+        self.chores_open() == 0 && self.under_way.load(Ordering::SeqCst) == 0
     }
 
     /// Tells subscribers what happened to a hold.

@@ -5,6 +5,7 @@
 
 use crate::event::{Loss, What};
 use crate::hold::Hold;
+use crate::janitor::Chore;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
 use crate::{Moment, Options, Renewal, StoreError};
@@ -66,10 +67,19 @@ fn look(shared: &Arc<Shared>) -> Vec<Vec<(Arc<Hold>, Duration)>> {
             }
         }
     }
-    let mut batches = Vec::new();
-    let mut renewals = renewals.into_iter().peekable();
-    while renewals.peek().is_some() {
-        batches.push(renewals.by_ref().take(Renewal::BATCH).collect());
+    in_batches(renewals)
+}
+
+/// Calls of a bearable size, of leases of about the same length: the shortest in a call says how long an answer can be
+/// waited for, and must not make those with time to spare impatient.
+fn in_batches(mut renewals: Vec<(Arc<Hold>, Duration)>) -> Vec<Vec<(Arc<Hold>, Duration)>> {
+    renewals.sort_by_key(|(_, lease)| *lease);
+    let mut batches: Vec<Vec<(Arc<Hold>, Duration)>> = Vec::new();
+    for (hold, lease) in renewals {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < Renewal::BATCH && lease <= batch[0].1 * 4 => batch.push((hold, lease)),
+            _ => batches.push(vec![(hold, lease)]),
+        }
     }
     batches
 }
@@ -103,10 +113,11 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
             lease: *lease,
         })
         .collect();
-    // A hold that is only asked about asks for less than any lease.
-    let shortest = holds.iter().map(|(_, lease)| *lease).min().unwrap_or(PATIENCE).max(Options::MIN_LEASE);
+    // A hold that is only asked about asks for less than any lease, and is in no hurry.
+    let leases = holds.iter().map(|(_, lease)| *lease).filter(|lease| *lease >= Options::MIN_LEASE);
+    let patience = leases.min().map_or(PATIENCE, |shortest| (shortest / 3).min(PATIENCE));
     let sent = shared.clock.now();
-    let result = shared.backend.renew(&renewals, (shortest / 3).min(PATIENCE)).await;
+    let result = shared.backend.renew(&renewals, patience).await;
     Flight { holds, sent, result }
 }
 
@@ -145,6 +156,11 @@ pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
     shared.agenda.remove(hold);
     let news = hold.lose(why);
     if news {
+        if hold.is_ghost() {
+            // A request for it may yet arrive, and would take the lock for nobody.
+            let (kind, key, claim) = (hold.kind, hold.key.clone(), hold.claim.clone());
+            shared.later(Chore::Cancel { kind, key, claim, lease: Options::MIN_LEASE });
+        }
         shared.say_lost(hold, why);
     }
     news
@@ -177,6 +193,14 @@ pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
 
 /// Ends every hold, because nobody will look after them any more. Says how many there were.
 pub(crate) fn abandon(shared: &Shared, why: Loss) -> usize {
-    let holds = shared.agenda.all();
-    holds.iter().filter(|hold| lose(shared, hold, why)).count()
+    let mut holds = shared.agenda.all();
+    // All are told before a word is said: who listens to the words may panic.
+    holds.retain(|hold| hold.lose(why));
+    for hold in &holds {
+        shared.agenda.remove(hold);
+    }
+    for hold in &holds {
+        shared.say_lost(hold, why);
+    }
+    holds.len()
 }

@@ -144,3 +144,38 @@ async fn a_lock_that_is_taken_for_a_least_time_stays_taken_until_then() {
     clock.advance(9 * SECOND);
     assert!(lock.try_lock().await.unwrap().is_none(), "a drop keeps it too");
 }
+
+#[tokio::test]
+async fn a_section_that_took_longer_than_warn_after_raises_the_alarm_however_late_the_watchdog_is() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let lock = client.lock("a").unwrap();
+    for _ in 0..50 {
+        let mut events = client.events();
+        let guard = lock.lock_with(Options::new().warn_after(SECOND)).await.unwrap();
+        clock.advance(SECOND + SECOND / 2);
+        guard.release().await.unwrap();
+        while !matches!(events.next().await.unwrap().what, What::Alarm(_)) {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_that_is_dropped_beside_a_close_is_given_back() {
+    for _ in 0..1000 {
+        let store = Memory::new();
+        let client = Client::new(store.clone()).unwrap();
+        let guard = client.lock("a").unwrap().lock().await.unwrap();
+        let dropping = std::thread::spawn(move || drop(guard));
+        client.close(5 * SECOND).await.unwrap();
+        dropping.join().unwrap();
+        let looker = Client::new(store).unwrap();
+        assert!(!looker.lock("a").unwrap().is_locked().await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_that_would_always_come_too_late_is_refused() {
+    let lock = Client::new(Memory::new()).unwrap().lock("a").unwrap();
+    let options = Options::new().lease(SECOND).renew_every(Duration::from_millis(990));
+    assert_eq!(lock.lock_with(options).await.unwrap_err().kind(), ErrorKind::Invalid);
+}

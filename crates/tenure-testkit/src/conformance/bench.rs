@@ -6,12 +6,13 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure_core::{Client, Lock, Options, Store};
+use tenure_core::{Backend, Client, Key, Kind, Lock, Operation, Options, Outcome, Store};
 
 /// A fixture, its type forgotten.
 trait Site: Send + Sync {
     fn store(&self) -> Store;
     fn tapped(&self, tap: &Arc<Tap>) -> Store;
+    fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome>;
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>>;
 }
 
@@ -22,6 +23,14 @@ impl<F: Fixture> Site for F {
 
     fn tapped(&self, tap: &Arc<Tap>) -> Store {
         Tapped::new(self.backend(), tap).into()
+    }
+
+    fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome> {
+        let backend = self.backend();
+        Box::pin(async move {
+            let answer = backend.apply(kind, key, operation, Duration::from_secs(5)).await;
+            answer.expect("the store answers")
+        })
     }
 
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>> {
@@ -83,6 +92,11 @@ impl Bench {
         let tap = Arc::new(Tap::default());
         let client = Client::builder().connect(self.site.tapped(&tap)).await.expect("the store can be reached");
         (client, tap)
+    }
+
+    /// Does something to a lock behind every client's back.
+    pub(super) async fn apply(&self, kind: Kind, key: &Key, operation: &Operation) -> Outcome {
+        self.site.apply(kind, key, operation).await
     }
 
     /// What the store still keeps of this case.

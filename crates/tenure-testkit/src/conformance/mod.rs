@@ -47,6 +47,7 @@ mod entries;
 mod events;
 mod forcing;
 mod input;
+mod late;
 mod leases;
 mod looking;
 mod losses;

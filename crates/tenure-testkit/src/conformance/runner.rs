@@ -6,7 +6,7 @@ use super::{
     Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, forcing, input, leases,
     nested, simple,
 };
-use super::{looking, losses, owners, retrying, tokens, watchdog};
+use super::{late, looking, losses, owners, retrying, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,6 +49,7 @@ fn all() -> Vec<Case> {
         forcing::cases(),
         dropping::cases(),
         cancelling::cases(),
+        late::cases(),
         tokens::cases(),
         looking::cases(),
         events::cases(),

@@ -1,10 +1,11 @@
 //! A backend around a backend: counts what is asked, and fails on demand.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
     Backend, Card, Clock, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
+    StoreErrorKind,
 };
 use tokio::sync::Notify;
 
@@ -14,13 +15,17 @@ pub(super) struct Tap {
     applied: AtomicUsize,
     acquires: AtomicUsize,
     renewals_panic: AtomicBool,
-    holds_back: AtomicBool,
+    holds_back: Mutex<Option<fn(&Operation) -> bool>>,
     held_back: AtomicUsize,
     arrived: AtomicUsize,
     let_through: Notify,
     withholds: AtomicBool,
     withheld: AtomicUsize,
     delivery: Notify,
+    loses_acquires: AtomicBool,
+    lost: Mutex<Vec<(Kind, Key, Operation)>>,
+    forgets_to_answer_renewals: AtomicBool,
+    silent: AtomicBool,
 }
 
 impl Tap {
@@ -39,9 +44,9 @@ impl Tap {
         self.renewals_panic.store(true, Ordering::SeqCst);
     }
 
-    /// From now on, partial releases are slow: they stay on the way to the store.
-    pub(super) fn hold_back_partial_releases(&self) {
-        self.holds_back.store(true, Ordering::SeqCst);
+    /// From now on, these are slow: they stay on the way to the store.
+    pub(super) fn hold_back(&self, which: fn(&Operation) -> bool) {
+        *self.holds_back.lock().unwrap() = Some(which);
     }
 
     /// How many have been held back so far.
@@ -51,7 +56,7 @@ impl Tap {
 
     /// Those that are on the way arrive, and no more are held back.
     pub(super) fn let_through(&self) {
-        self.holds_back.store(false, Ordering::SeqCst);
+        *self.holds_back.lock().unwrap() = None;
         self.let_through.notify_waiters();
     }
 
@@ -84,10 +89,30 @@ impl Tap {
         }
     }
 
+    /// From now on, acquires do not arrive, and are not answered.
+    pub(super) fn lose_acquires(&self, lose: bool) {
+        self.loses_acquires.store(lose, Ordering::SeqCst);
+    }
+
+    /// The acquires that did not arrive.
+    pub(super) fn lost_acquires(&self) -> Vec<(Kind, Key, Operation)> {
+        self.lost.lock().unwrap().clone()
+    }
+
+    /// From now on, nothing arrives and nothing is answered.
+    pub(super) fn fall_silent(&self) {
+        self.silent.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on, renewals by hand are done but not answered.
+    pub(super) fn forget_to_answer_renewals(&self) {
+        self.forgets_to_answer_renewals.store(true, Ordering::SeqCst);
+    }
+
     /// Says whether it was held back.
     async fn on_the_way(&self, operation: &Operation) -> bool {
         let let_through = self.let_through.notified();
-        let slow = matches!(operation, Operation::Release { left: 1.., .. }) && self.holds_back.load(Ordering::SeqCst);
+        let slow = self.holds_back.lock().unwrap().is_some_and(|which| which(operation));
         if slow {
             self.held_back.fetch_add(1, Ordering::SeqCst);
             let_through.await;
@@ -106,6 +131,10 @@ impl<B> Tapped<B> {
     pub(super) fn new(inner: B, tap: &Arc<Tap>) -> Self {
         Self { inner, tap: Arc::clone(tap) }
     }
+}
+
+fn unanswered() -> StoreError {
+    StoreError::new(StoreErrorKind::Unanswered, "no answer, as the case has it")
 }
 
 impl<B: Backend> Backend for Tapped<B> {
@@ -132,8 +161,19 @@ impl<B: Backend> Backend for Tapped<B> {
         if matches!(operation, Operation::Acquire { .. }) {
             self.tap.acquires.fetch_add(1, Ordering::SeqCst);
         }
+        if self.tap.silent.load(Ordering::SeqCst) {
+            tokio::time::sleep(within).await;
+            return Err(unanswered());
+        }
+        if matches!(operation, Operation::Acquire { .. }) && self.tap.loses_acquires.load(Ordering::SeqCst) {
+            self.tap.lost.lock().unwrap().push((kind, key.clone(), operation.clone()));
+            return Err(unanswered());
+        }
         let slow = self.tap.on_the_way(operation).await;
         let answer = self.inner.apply(kind, key, operation, within).await;
+        if matches!(operation, Operation::Renew { .. }) && self.tap.forgets_to_answer_renewals.load(Ordering::SeqCst) {
+            return Err(unanswered());
+        }
         self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
         self.tap.on_the_way_back(operation).await;
         answer

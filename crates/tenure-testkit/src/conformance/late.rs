@@ -1,0 +1,155 @@
+//! Answers that come late, and requests that come later.
+
+use super::bench::{Bench, millis, renewed, unrenewed};
+use super::case::cases;
+use super::waiting::{eventually, heard, soon, waits};
+use std::time::Duration;
+use tenure_core::{ErrorKind, Operation, Outcome, Owner, Retry, What};
+
+cases!("late":
+    a_close_waits_for_a_release_under_way,
+    a_release_that_is_dropped_beside_a_close_is_finished,
+    a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself,
+    an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing,
+    a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody,
+    a_last_attempt_without_time_for_an_answer_is_no_silence,
+    a_silent_store_is_unavailable_to_everyone_in_line,
+    waits_by_policy_end_as_they_began,
+);
+
+const LONG: Duration = Duration::from_secs(10);
+
+async fn a_close_waits_for_a_release_under_way(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let guard = lock.lock_with(renewed(60_000)).await.unwrap();
+    tap.hold_back(|operation| matches!(operation, Operation::Release { .. }));
+    let releasing = tokio::spawn(guard.release());
+    eventually("the release is on its way", async || tap.held_back() == 1).await;
+    let mut closing = Box::pin(client.close(LONG));
+    assert!(waits(&mut closing).await, "the release is not done yet");
+    tap.let_through();
+    soon("the release is done", releasing).await.unwrap().unwrap();
+    soon("closing", closing).await.unwrap();
+    bench.assert_nothing_left().await;
+}
+
+async fn a_release_that_is_dropped_beside_a_close_is_finished(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let guard = lock.lock_with(renewed(60_000)).await.unwrap();
+    tap.hold_back(|operation| matches!(operation, Operation::Release { .. }));
+    let releasing = tokio::spawn(guard.release());
+    eventually("the release is on its way", async || tap.held_back() == 1).await;
+    let mut closing = Box::pin(client.close(LONG));
+    assert!(waits(&mut closing).await);
+    releasing.abort();
+    tap.let_through();
+    soon("closing", closing).await.unwrap();
+    bench.assert_nothing_left().await;
+}
+
+async fn a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let owner = Owner::new();
+    let outer = lock.lock_with(renewed(60_000).owner(owner.clone())).await.unwrap();
+    tap.withhold_grants(true);
+    let entering = tokio::spawn({
+        let (lock, options) = (lock.clone(), unrenewed(150).owner(owner));
+        async move { lock.lock_with(options).await.map(drop) }
+    });
+    eventually("the answer is on its way", async || tap.withheld() == 1).await;
+    // Longer than the lease that was asked for.
+    tokio::time::sleep(millis(200)).await;
+    tap.withhold_grants(false);
+    tap.deliver_withheld();
+    let error = soon("it is told", entering).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    eventually("the entry is undone", async || lock.inspect().await.unwrap().unwrap().holder().count == 1).await;
+    outer.check().unwrap();
+}
+
+async fn an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    tap.lose_acquires(true);
+    let locking = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.lock_with(unrenewed(200)).await.unwrap() }
+    });
+    eventually("the first attempt is lost", async || !tap.lost_acquires().is_empty()).await;
+    tap.lose_acquires(false);
+    let guard = soon("the second arrives", locking).await.unwrap();
+    soon("the lease ends", guard.lost()).await;
+    drop(guard);
+    let (kind, key, operation) = tap.lost_acquires().swap_remove(0);
+    eventually("the first is refused when it arrives", async || {
+        let outcome = bench.apply(kind, &key, &operation).await;
+        if matches!(outcome, Outcome::Granted(_)) {
+            // The janitor had not come to it yet: undone, as if it had not arrived.
+            lock.force_release().await.unwrap();
+        }
+        outcome == Outcome::Refused
+    })
+    .await;
+}
+
+async fn a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let guard = lock.lock_with(unrenewed(2000)).await.unwrap();
+    tokio::time::sleep(millis(1500)).await;
+    tap.forget_to_answer_renewals();
+    assert_eq!(guard.renew().await.unwrap_err().kind(), ErrorKind::Unavailable);
+    soon("the lease ends as far as we know", guard.lost()).await;
+    // Within a second, where the store would have kept it for one and a half more.
+    let other = bench.lock("a").await;
+    let freed = tokio::time::timeout(millis(1000), async {
+        while other.is_locked().await.unwrap() {
+            tokio::time::sleep(millis(10)).await;
+        }
+    });
+    freed.await.expect("nobody holds it");
+}
+
+async fn a_last_attempt_without_time_for_an_answer_is_no_silence(bench: &Bench) {
+    let _held = bench.lock("a").await.lock_with(renewed(60_000)).await.unwrap();
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let mut events = client.events();
+    let policy = Retry::fixed(millis(50));
+    let waiting = tokio::spawn(async move { lock.lock_with(renewed(1000).retry(policy).wait(millis(300))).await });
+    heard(&mut events, "it was seen off", |what| matches!(what, What::Waiting { .. })).await;
+    tap.fall_silent();
+    let error = soon("the wait ends", waiting).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+}
+
+async fn a_silent_store_is_unavailable_to_everyone_in_line(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    tap.fall_silent();
+    let (one, other) = tokio::join!(lock.lock_timeout(millis(300)), lock.lock_timeout(millis(300)));
+    for outcome in [one, other] {
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+}
+
+async fn waits_by_policy_end_as_they_began(bench: &Bench) {
+    let _held = bench.lock("a").await.lock_with(renewed(60_000)).await.unwrap();
+    let client = bench.client().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let mut events = client.events();
+    assert!(lock.try_lock().await.unwrap().is_none());
+    let policy = Retry::fixed(millis(10)).times(2);
+    lock.lock_with(renewed(1000).retry(policy)).await.unwrap_err();
+    let waiting = heard(&mut events, "it waits", |_| true).await;
+    assert!(matches!(waiting.what, What::Waiting { .. }), "one attempt is no wait: {waiting:?}");
+    let ended = heard(&mut events, "it waits no longer", |_| true).await;
+    assert!(matches!(ended.what, What::Waited { obtained: false, .. }), "{ended:?}");
+    let given_up = tokio::spawn(async move { lock.lock().await.map(drop) });
+    heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
+    given_up.abort();
+    heard(&mut events, "it was cancelled", |what| matches!(what, What::Waited { obtained: false, .. })).await;
+}
