@@ -1,7 +1,9 @@
-//! The spans that a subscriber of `tracing` sees: one for the wait, one for the hold.
+//! What a subscriber of `tracing` sees: a span for the wait, one for the hold, and the safety alarm.
 
 use std::sync::{Arc, Mutex};
-use tenure_core::{Client, Memory, What};
+use std::time::Duration;
+use tenure_core::{Client, ManualClock, Memory, Options, What};
+use tracing::Event;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing_subscriber::Layer;
@@ -26,6 +28,13 @@ impl<S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'
         let mut key = Key(String::new());
         attributes.record(&mut key);
         self.0.lock().unwrap().push(format!("{} {}", attributes.metadata().name(), key.0));
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut key = Key(String::new());
+        event.record(&mut key);
+        let fields: Vec<&str> = event.metadata().fields().iter().map(|field| field.name()).collect();
+        self.0.lock().unwrap().push(format!("{} {} {}", event.metadata().level(), key.0, fields.join(",")));
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
@@ -55,4 +64,17 @@ async fn a_wait_and_a_hold_are_spans_that_name_the_key() {
         assert!(seen.iter().any(|seen| seen == wanted), "{wanted} is missing: {seen:?}");
     }
     assert_eq!(seen.iter().filter(|seen| *seen == "tenure.hold ends").count(), 2, "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_section_that_outlived_its_lease_is_an_error_in_the_log_that_says_whose() {
+    let diary = Diary::default();
+    let _default = tracing::subscriber::set_default(tracing_subscriber::registry().with(diary.clone()));
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let guard = client.lock("a").unwrap().lock_with(Options::new().no_renew()).await.unwrap();
+    clock.advance(Duration::from_secs(31));
+    guard.release().await.unwrap_err();
+    let seen = diary.0.lock().unwrap().clone();
+    assert!(seen.iter().any(|seen| seen == "ERROR a message,key,owner,held,lease"), "{seen:?}");
 }

@@ -282,7 +282,13 @@ impl<'a, B: Backend> Replay<'a, B> {
             0..4 => {
                 let above = self.claims.clone().into_iter().filter(|_| self.random.u32(0..3) > 0);
                 let under = if claim.is_nested() { above.collect() } else { Vec::new() };
-                Operation::Acquire { claim, under, lease, stay: Stay::No }
+                // It makes no difference to the answer, but a store that keeps a line has more to do.
+                let stay = match self.random.u32(0..4) {
+                    0 => Stay::No,
+                    1 => Stay::Waits,
+                    _ => Stay::Waited { more: self.random.bool() },
+                };
+                Operation::Acquire { claim, under, lease, stay }
             }
             4..6 => {
                 let (count, change) = (self.random.u32(1..5), self.random.u32(1..9));
