@@ -13,10 +13,14 @@ pub(crate) fn acquired(value: &Value) -> Result<Outcome, StoreError> {
         Value::Int(_) => Ok(Outcome::Granted(Grant { token: number(value)?, count: 1 })),
         Value::Array(parts) => match parts.as_slice() {
             [token, count] => Ok(Outcome::Granted(grant(token, count)?)),
-            // Whoever held it was gone by the time the script looked, which cannot be within one script.
             _ => {
-                let holder = sight(value)?.and_then(|sight| sight.holders.into_iter().next());
-                holder.map(Outcome::Busy).ok_or_else(|| nonsense(value))
+                let mut holders = read(value)?.holders;
+                if holders.is_empty() {
+                    // Whoever held it was gone by the time the script looked, which cannot be within one script.
+                    return Err(nonsense(value));
+                }
+                let first = holders.iter().position(is_in).unwrap_or(0);
+                Ok(Outcome::Busy(holders.swap_remove(first)))
             }
         },
         _ => Err(nonsense(value)),
@@ -42,6 +46,18 @@ fn grant(token: &Value, count: &Value) -> Result<Grant, StoreError> {
 
 /// Reads the reply of `holder.lua` of either kind, and of `sight.lua`, which also counts those who wait.
 pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
+    let mut sight = read(value)?;
+    sight.holders.retain(is_in);
+    Ok((!sight.holders.is_empty()).then_some(sight))
+}
+
+/// Whether a holder is still in: the lease of a claim under others may end although that of the lock goes on.
+fn is_in(holder: &Holder) -> bool {
+    !holder.claim.is_nested() || holder.remaining != Some(Duration::ZERO)
+}
+
+/// A sight with all that the key names: those whose leases have ended too, for a millisecond before the key is gone.
+fn read(value: &Value) -> Result<Sight, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
     let (ttl, now, what, waiters) = match parts.as_slice() {
         [Value::Int(ttl), now, what] => (*ttl, now, what, None),
@@ -58,7 +74,7 @@ pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
         _ => return Err(nonsense(value)),
     };
     let waiters = waiters.map(number).transpose()?.map(|waiters| u32::try_from(waiters).unwrap_or(u32::MAX));
-    Ok((!holders.is_empty()).then_some(Sight { kind, holders, waiters }))
+    Ok(Sight { kind, holders, waiters })
 }
 
 /// The holders that a hash names: the one that took the lock, then those under it.
@@ -73,11 +89,7 @@ fn entered(fields: &[Value], remaining: Option<Duration>, now: Time) -> Result<V
                 let claim = Claim::found(name);
                 if claim.is_nested() {
                     let (count, ends) = nested(&pair[1])?;
-                    let left = ends.since(now);
-                    // Its lease ended, although that of the lock goes on.
-                    if !left.is_zero() {
-                        under.push((claim, count, Some(left)));
-                    }
+                    under.push((claim, count, Some(ends.since(now))));
                 } else {
                     above.push((claim, number(&pair[1])?, remaining));
                 }
