@@ -9,13 +9,16 @@ use tenure_core::{
 };
 use tokio::sync::Notify;
 
+/// Some of the operations.
+type Which = fn(&Operation) -> bool;
+
 /// What is known of the calls, and what is to become of them.
 #[derive(Default)]
 pub(super) struct Tap {
     applied: AtomicUsize,
     acquires: AtomicUsize,
     renewals_panic: AtomicBool,
-    holds_back: Mutex<Option<fn(&Operation) -> bool>>,
+    holds_back: Mutex<Option<Which>>,
     held_back: AtomicUsize,
     arrived: AtomicUsize,
     let_through: Notify,
@@ -45,7 +48,7 @@ impl Tap {
     }
 
     /// From now on, these are slow: they stay on the way to the store.
-    pub(super) fn hold_back(&self, which: fn(&Operation) -> bool) {
+    pub(super) fn hold_back(&self, which: Which) {
         *self.holds_back.lock().unwrap() = Some(which);
     }
 
