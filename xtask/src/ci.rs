@@ -18,6 +18,7 @@ const STEPS: &[Step] = &[
     step("no features", &["check", "-p", "tenure", "--no-default-features"]),
     step("feature redis", &["check", "-p", "tenure", "--no-default-features", "--features", "redis"]),
     step("features redis,tls", &["check", "-p", "tenure", "--no-default-features", "--features", "redis,tls"]),
+    step("feature sqlite", &["check", "-p", "tenure", "--no-default-features", "--features", "sqlite"]),
     Step {
         name: "docs",
         args: &["doc", "--workspace", "--no-deps", "--all-features"],
@@ -51,7 +52,12 @@ const PROMISES: &[Promise] = &[
     Promise {
         name: "tenure without features has no client",
         tree: &["-p", "tenure", "--no-default-features", "--edges", "normal,build"],
-        without: Without::These(&["redis", "rustls"]),
+        without: Without::These(&["redis", "rustls", "rusqlite"]),
+    },
+    Promise {
+        name: "SQLite is for those who ask for it",
+        tree: &["-p", "tenure", "--edges", "normal,build"],
+        without: Without::These(&["rusqlite", "libsqlite3-sys"]),
     },
     Promise {
         name: "TLS is rustls alone",

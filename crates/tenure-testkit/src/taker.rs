@@ -3,7 +3,7 @@
 //! A test program that calls [`if_taker`] first thing in `main` can start itself as a taker: no other program has to
 //! be built or found.
 
-use crate::history::{History, boottime_now};
+use crate::history::{History, Hold, boottime_now};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -38,6 +38,19 @@ pub enum Job {
         /// How long to go on.
         length: Duration,
     },
+    /// Takes a lock so many times, and tells of every hold when it begins and when it ends.
+    Relay {
+        /// The store.
+        url: String,
+        /// The lock.
+        key: String,
+        /// How many times.
+        holds: usize,
+        /// How long each lasts.
+        section: Duration,
+        /// The lease, renewed by the watchdog.
+        lease: Duration,
+    },
 }
 
 impl Job {
@@ -46,6 +59,9 @@ impl Job {
             Self::Hold { url, key, lease } => format!("hold {url} {key} {}", lease.as_millis()),
             Self::Race { url, key, tasks, section, begin, length } => {
                 format!("race {url} {key} {tasks} {} {begin} {}", section.as_millis(), length.as_millis())
+            }
+            Self::Relay { url, key, holds, section, lease } => {
+                format!("relay {url} {key} {holds} {} {}", section.as_millis(), lease.as_millis())
             }
         }
     }
@@ -63,6 +79,13 @@ impl Job {
                 section: millis(section)?,
                 begin: begin.parse().ok()?,
                 length: millis(length)?,
+            },
+            ["relay", url, key, holds, section, lease] => Self::Relay {
+                url: (*url).to_owned(),
+                key: (*key).to_owned(),
+                holds: holds.parse().ok()?,
+                section: millis(section)?,
+                lease: millis(lease)?,
             },
             _ => return None,
         })
@@ -86,6 +109,10 @@ pub fn if_taker(store: impl FnOnce(&str) -> Store) {
             Job::Race { url, key, tasks, section, begin, length } => {
                 let client = Client::builder().connect(store(&url)).await.expect("the store");
                 race(&client, &key, tasks, section, begin, length).await;
+            }
+            Job::Relay { url, key, holds, section, lease } => {
+                let client = Client::builder().connect(store(&url)).await.expect("the store");
+                relay(&client, &key, holds, section, lease).await;
             }
         }
     });
@@ -117,6 +144,25 @@ async fn race(client: &Client, key: &str, tasks: usize, section: Duration, begin
         task.await.expect("a task");
     }
     print!("{}", history.to_lines());
+    client.close(Duration::from_secs(5)).await.expect("a clean close");
+}
+
+async fn relay(client: &Client, key: &str, holds: usize, section: Duration, lease: Duration) {
+    let lock = client.lock(key).expect("a key");
+    let who = std::process::id().to_string();
+    for _ in 0..holds {
+        let asked = boottime_now();
+        let guard = lock.lock_with(Options::new().lease(lease)).await.expect("the lock");
+        let (token, granted) = (guard.token(), boottime_now());
+        let mut hold = Hold { key: key.to_owned(), who: who.clone(), token, asked, granted, ended: None };
+        // Told while it lasts: who is killed in the middle has been in.
+        println!("{}", hold.to_line());
+        tokio::time::sleep(section).await;
+        assert!(guard.is_held(), "lost in the middle of a relay");
+        hold.ended = Some(boottime_now());
+        println!("{}", hold.to_line());
+        guard.release().await.expect("a release");
+    }
     client.close(Duration::from_secs(5)).await.expect("a clean close");
 }
 
@@ -156,6 +202,18 @@ impl Taker {
         let status = self.child.wait().expect("the taker's end");
         assert!(status.success(), "a taker failed: {status}");
         lines
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that a taker says; none when it has ended.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let length = self.output.read_line(&mut line).expect("a line of the taker");
+        (length > 0).then(|| line.trim_end().to_owned())
     }
 
     /// Kills it at once.

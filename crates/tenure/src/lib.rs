@@ -20,10 +20,15 @@ pub use tenure_core::*;
 #[cfg(feature = "redis")]
 pub use tenure_redis as redis;
 
+/// The SQLite backend, for those who have a path instead of a URL.
+#[cfg(feature = "sqlite")]
+pub use tenure_sqlite as sqlite;
+
 /// Connects to the store at a URL, with the default settings, and makes sure that it can be reached.
 ///
 /// * `memory:` — this process's memory, for tests and examples
 /// * `redis://[user[:password]@]host[:port][/db]`, `rediss://…`, `redis+unix:///path` (feature `redis`)
+/// * `sqlite:/path/to/file` — a file that the processes of one machine share (feature `sqlite`, on Linux)
 ///
 /// Other settings: [`Client::builder`] with [`store`].
 ///
@@ -54,17 +59,28 @@ pub fn store(url: &str) -> Result<Store, Error> {
         "memory" => Err(Error::invalid("a memory url has nothing after its colon: write `memory:`")),
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" => Ok(tenure_redis::Config::from_url(url)?.into_backend().into()),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(tenure_sqlite::Config::from_url(url)?.into_backend().into()),
         // A text without a scheme may be anything, a password included, so it is not quoted.
         _ if !scheme.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+.-".contains(&b))
             || !url.contains(':') =>
         {
-            Err(Error::invalid(format!("not a url: write one of {SCHEMES}")))
+            Err(Error::invalid(format!("not a url: write one of {}", schemes())))
         }
-        _ => Err(Error::invalid(format!("no store goes by this scheme: write one of {SCHEMES}: scheme=`{scheme}`"))),
+        _ => {
+            Err(Error::invalid(format!("no store goes by this scheme: write one of {}: scheme=`{scheme}`", schemes())))
+        }
     }
 }
 
-#[cfg(feature = "redis")]
-const SCHEMES: &str = "memory:, redis://, rediss://, redis+unix://";
-#[cfg(not(feature = "redis"))]
-const SCHEMES: &str = "memory: (this build has no other backend; enable the feature `redis` for redis://)";
+/// What a URL may begin with, and what it might if the build had more features.
+fn schemes() -> String {
+    let backends = [
+        (cfg!(feature = "redis"), "redis", "redis://, rediss://, redis+unix://"),
+        (cfg!(feature = "sqlite"), "sqlite", "sqlite:"),
+    ];
+    let built = backends.iter().filter(|(built, ..)| *built).map(|(.., schemes)| format!(", {schemes}"));
+    let lacking = backends.iter().filter(|(built, ..)| !*built);
+    let lacking = lacking.map(|(_, feature, schemes)| format!(" (enable the feature `{feature}` for {schemes})"));
+    std::iter::once("memory:".to_owned()).chain(built).chain(lacking).collect()
+}

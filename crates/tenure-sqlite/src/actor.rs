@@ -1,0 +1,171 @@
+//! The thread that has the file: SQLite waits and syncs by blocking, which no runtime of a caller's may.
+//!
+//! Two lanes lead to it. What keeps or ends a hold goes before what begins one: however many ask for locks, renewals are
+//! not late.
+
+use crate::desk::Desk;
+use crate::error::Failure;
+use crate::file::File;
+use crate::patience;
+use crate::ticket::Ticket;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tenure_core::{StoreError, StoreErrorKind};
+use tokio::sync::oneshot;
+
+/// Which work goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// It keeps a hold, or ends one.
+    First,
+    /// All else.
+    Second,
+}
+
+type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+
+/// The handle to the thread, which starts with the first work and ends with the handle.
+pub(crate) struct Actor(Arc<Lanes>);
+
+struct Lanes {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    first: VecDeque<Job>,
+    second: VecDeque<Job>,
+    /// What the thread will work at, until there is one.
+    desk: Option<Desk>,
+    started: bool,
+    ended: bool,
+}
+
+impl Actor {
+    pub(crate) fn new(desk: Desk) -> Self {
+        let state =
+            State { first: VecDeque::new(), second: VecDeque::new(), desk: Some(desk), started: false, ended: false };
+        Self(Arc::new(Lanes { state: Mutex::new(state), changed: Condvar::new() }))
+    }
+
+    /// Has some work done with the file, and waits for what came of it, for as long as it may take.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        lane: Lane,
+        within: Duration,
+        work: impl FnOnce(&mut File) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let asked = Asked(Arc::new(Ticket::default()));
+        let ticket = Arc::clone(&asked.0);
+        // The thread stops waiting a little before we do, so that it is not in doubt whether it has done the work.
+        let until = Instant::now() + within.saturating_sub(within / 20).min(Duration::from_secs(3600));
+        self.put(lane, move |desk| {
+            if !ticket.begin() {
+                return;
+            }
+            let in_time = Instant::now() < until;
+            let done = if in_time { patience::with(until, &ticket, || desk.work(work)) } else { Err(late()) };
+            // Nobody listens if the caller has gone.
+            let _ = answer.send(done);
+        })?;
+        match tokio::time::timeout(within, answered).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(_)) => {
+                Err(StoreError::new(StoreErrorKind::Unanswered, "the store's own thread failed, see the log"))
+            }
+            Err(_) if asked.0.give_up() => {
+                Err(StoreError::new(StoreErrorKind::Unanswered, "the disk did not answer in time"))
+            }
+            Err(_) => Err(late()),
+        }
+    }
+
+    /// Has some work done that nobody waits for.
+    pub(crate) fn tell(&self, within: Duration, work: impl FnOnce(&mut File) -> Result<(), Failure> + Send + 'static) {
+        let ticket = Arc::new(Ticket::default());
+        let put = self.put(Lane::Second, move |desk| {
+            let until = Instant::now() + within;
+            if let Err(error) = patience::with(until, &ticket, || desk.work(work)) {
+                tracing::debug!(%error, "something that nobody waits for was not done");
+            }
+        });
+        if let Err(error) = put {
+            tracing::debug!(%error, "something that nobody waits for was not done");
+        }
+    }
+
+    fn put(&self, lane: Lane, job: impl FnOnce(&mut Desk) + Send + 'static) -> Result<(), StoreError> {
+        let mut state = self.0.lock();
+        if !state.started {
+            let lanes = Arc::clone(&self.0);
+            let thread = std::thread::Builder::new().name("tenure-sqlite".into()).spawn(move || lanes.work());
+            thread.map_err(|error| {
+                StoreError::new(StoreErrorKind::Unreachable, format!("no thread for the store: {error}"))
+            })?;
+            state.started = true;
+        }
+        match lane {
+            Lane::First => state.first.push_back(Box::new(job)),
+            Lane::Second => state.second.push_back(Box::new(job)),
+        }
+        drop(state);
+        self.0.changed.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Lanes {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread: does what comes until no more can.
+    fn work(&self) {
+        let Some(mut desk) = self.lock().desk.take() else { return };
+        while let Some(job) = self.next() {
+            if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
+                tracing::error!("a piece of work panicked, the file is opened anew");
+                desk.close();
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.first.pop_front() {
+                return Some(job);
+            }
+            if let Some(job) = state.second.pop_front() {
+                return Some(job);
+            }
+            if state.ended {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// One who asks; when it goes, its work is not begun any more, or stops waiting.
+struct Asked(Arc<Ticket>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+fn late() -> StoreError {
+    StoreError::new(StoreErrorKind::Unreachable, "the store had too much else to do, nothing was done")
+}

@@ -1,0 +1,150 @@
+//! The line of clients that wait for a lock, and whom a release calls.
+//!
+//! A client is in line for as long as it listens for a key; where it stands there, and whether it counts as waiting, is
+//! kept as its state. A release calls the one that has waited longest, and names a second as a reserve, which holds back
+//! for a moment in case the first does not come. Nobody else is woken. It is no fair lock: anybody may take a free one,
+//! and one who was called but came too late stands in its old place again.
+
+use crate::error::Failure;
+use crate::file::{File, Lasting};
+use crate::locks::{bytes, moment};
+use rusqlite::{OptionalExtension, params};
+use tenure_core::{Key, Outcome, Stay};
+
+/// How a client stands in line. The order is that in which they are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It waits.
+    Waits = 0,
+    /// It was called and not heard of since: others go first, in case it is stuck.
+    Called = 1,
+    /// It has had the lock and nobody of its own is left behind, but it still listens.
+    Served = 2,
+}
+
+/// Something that a client is to be told.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) client: String,
+    pub(crate) words: String,
+}
+
+/// It is this client's turn to take the lock.
+pub(crate) const TURN: &str = "turn";
+/// The lock is free, but it is somebody else's turn.
+pub(crate) const FREE: &str = "free";
+/// A claim of this client's was released by force.
+pub(crate) const FORCED: &str = "forced";
+
+impl File {
+    /// Puts a client in line for keys, and takes it out of line for others.
+    pub(crate) fn stand(&self, client: &str, come: &[Key], gone: &[Key]) -> Result<(), Failure> {
+        self.write(Lasting::No, |file| {
+            for key in gone {
+                file.leave(key, client)?;
+            }
+            let statement = "INSERT INTO waiters VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
+            for key in come {
+                file.db().prepare_cached(statement)?.execute(params![
+                    bytes(key),
+                    client,
+                    moment(file.now()),
+                    State::Waits as i64
+                ])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a client out of every line.
+    pub(crate) fn leave_all(&self, client: &str) -> Result<(), Failure> {
+        self.write(Lasting::No, |file| {
+            file.db().execute("DELETE FROM waiters WHERE client = ?1", [client])?;
+            Ok(())
+        })
+    }
+
+    fn leave(&self, key: &Key, client: &str) -> Result<(), Failure> {
+        let mut statement = self.db().prepare_cached("DELETE FROM waiters WHERE key = ?1 AND client = ?2")?;
+        statement.execute(params![bytes(key), client])?;
+        Ok(())
+    }
+
+    /// Whether a client that finds the lock taken stands where it should, or not at all.
+    pub(crate) fn is_in_place_in_line(&self, key: &Key, client: &str, stay: Stay) -> Result<bool, Failure> {
+        if stay == Stay::No {
+            return Ok(true);
+        }
+        let mut statement = self.db().prepare_cached("SELECT state FROM waiters WHERE key = ?1 AND client = ?2")?;
+        let state: Option<i64> = statement.query_row(params![bytes(key), client], |row| row.get(0)).optional()?;
+        Ok(state.is_none_or(|state| state == State::Waits as i64))
+    }
+
+    /// What an acquire's answer means for where the client stands.
+    pub(crate) fn keep_place(&self, key: &Key, client: &str, stay: Stay, outcome: &Outcome) -> Result<(), Failure> {
+        let (state, anew) = match (stay, outcome) {
+            // It got the lock, and stands in line again for those of its own that are behind it.
+            (Stay::Waited { more: true }, Outcome::Granted(_)) => (State::Waits, true),
+            (Stay::Waited { more: false }, Outcome::Granted(_)) => (State::Served, true),
+            // Too late: it stands where it stood. One that was served has no old place.
+            (Stay::Waits | Stay::Waited { .. }, Outcome::Busy(_)) => (State::Waits, false),
+            _ => return Ok(()),
+        };
+        let statement = "UPDATE waiters SET since = iif(?3 OR state = 2, ?4, since), state = ?5
+                         WHERE key = ?1 AND client = ?2";
+        self.db().prepare_cached(statement)?.execute(params![
+            bytes(key),
+            client,
+            anew,
+            moment(self.now()),
+            state as i64
+        ])?;
+        Ok(())
+    }
+
+    /// Whom to tell of what has happened to a lock. Those of the line who died are taken out of it.
+    pub(crate) fn calls(&self, key: &Key, outcome: &Outcome) -> Result<Vec<Call>, Failure> {
+        let mut calls = Vec::new();
+        match outcome {
+            Outcome::Released => {}
+            Outcome::Forced(Some(sight)) => {
+                for holder in &sight.holders {
+                    let words = format!("{FORCED} {}", holder.claim);
+                    calls.push(Call { client: holder.claim.client().to_owned(), words });
+                }
+            }
+            _ => return Ok(calls),
+        }
+        let mut heard = self.in_line(key)?.into_iter().filter_map(|(client, _)| {
+            if self.bells.is_heard(&client) { Some(Ok(client)) } else { self.leave(key, &client).err().map(Err) }
+        });
+        if let Some(client) = heard.next().transpose()? {
+            let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
+            self.db().prepare_cached(statement)?.execute(params![bytes(key), client, State::Called as i64])?;
+            calls.push(Call { client, words: format!("{TURN} {key}") });
+        }
+        if let Some(client) = heard.next().transpose()? {
+            calls.push(Call { client, words: format!("{FREE} {key}") });
+        }
+        Ok(calls)
+    }
+
+    /// Says in an outcome that shows the lock how many clients wait for it.
+    pub(crate) fn count_waiters(&self, key: &Key, outcome: &mut Outcome) -> Result<(), Failure> {
+        if let Outcome::Seen(Some(sight)) | Outcome::Forced(Some(sight)) = outcome {
+            let waiting = self.in_line(key)?.into_iter();
+            let waiting =
+                waiting.filter(|(client, state)| *state < State::Served as i64 && self.bells.is_heard(client));
+            sight.waiters = Some(u32::try_from(waiting.count()).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+
+    /// The clients in line in the order in which they are called, with their states.
+    fn in_line(&self, key: &Key) -> Result<Vec<(String, i64)>, Failure> {
+        let mut statement =
+            self.db().prepare_cached("SELECT client, state FROM waiters WHERE key = ?1 ORDER BY state, since")?;
+        let rows = statement.query_map([bytes(key)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,208 @@
+//! The locks in the file: every operation is a step of the kernel's in a transaction.
+
+use crate::error::Failure;
+use crate::file::{File, Lasting};
+use crate::machine;
+use rusqlite::params;
+use tenure_core::kernel::{Record, Stepped, Time, step};
+use tenure_core::{Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token};
+
+/// How far the ceiling is raised: tokens follow the clock in microseconds, so that the disk is synced every ten seconds at
+/// the most, and what is left out after a power loss has passed before the machine is up again.
+const HEADROOM: Token = 10_000_000;
+/// How many records are read at a time for a listing: enough to make turns rare, few enough to let others have theirs.
+const PAGE: i64 = 500;
+/// After this many transactions, so many records are looked through for what has ended unseen.
+const SWEEP_EVERY: u32 = 16;
+const SWEEP_PAGE: i64 = 64;
+
+/// A part of a listing.
+pub(crate) struct Page {
+    /// The held locks among the records that were looked at.
+    pub(crate) held: Vec<(Key, Sight)>,
+    /// The last key that was looked at, if there are more.
+    pub(crate) next: Option<Vec<u8>>,
+}
+
+impl File {
+    /// Applies one operation to one lock, and tells those whom it concerns.
+    pub(crate) fn apply(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Outcome, Failure> {
+        if let Some(outcome) = self.look(kind, key, operation)? {
+            return Ok(outcome);
+        }
+        let work = |file: &Self| {
+            let mut outcome = file.step(kind, key, operation)?;
+            if let Operation::Acquire { claim, stay, .. } = operation {
+                file.keep_place(key, claim.client(), *stay, &outcome)?;
+            }
+            file.count_waiters(key, &mut outcome)?;
+            let calls = file.calls(key, &outcome)?;
+            file.sweep()?;
+            Ok((outcome, calls))
+        };
+        let (outcome, calls) = match self.write(Lasting::No, work) {
+            Err(Failure::MustLast) => self.write(Lasting::Yes, work)?,
+            done => done?,
+        };
+        // After the commit: one who is woken must find the lock free. One who is not, because we die right here, looks by
+        // itself within a second.
+        for call in calls {
+            self.bells.ring(&call.client, &call.words);
+        }
+        Ok(outcome)
+    }
+
+    /// The answer, if it can be given without writing: one who looks waits for nobody, and nobody for it. Most of those
+    /// who wait for a lock find it taken when they ask.
+    fn look(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Option<Outcome>, Failure> {
+        let looks = matches!(operation, Operation::Inspect);
+        if !looks && !matches!(operation, Operation::Acquire { .. }) {
+            return Ok(None);
+        }
+        let Some(record) = self.load(key)? else { return Ok(looks.then_some(Outcome::Seen(None))) };
+        let Stepped { record: after, mut outcome, .. } = step(kind, record.clone(), operation, self.now(), 0);
+        if looks {
+            self.count_waiters(key, &mut outcome)?;
+            return Ok(Some(outcome));
+        }
+        let keeps_place = match operation {
+            Operation::Acquire { claim, stay, .. } => self.is_in_place_in_line(key, claim.client(), *stay)?,
+            _ => true,
+        };
+        Ok((after == record && keeps_place && !matches!(outcome, Outcome::Granted(_))).then_some(outcome))
+    }
+
+    /// One step, written down. To be called in a transaction that writes.
+    fn step(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Outcome, Failure> {
+        let before = self.load(key)?.unwrap_or_default();
+        let tokens = matches!(operation, Operation::Acquire { .. });
+        let watermark = if tokens { self.meta("watermark")?.max(machine::floor()) } else { 0 };
+        // The time is told within the transaction: of two steps the later one sees the later time.
+        let stepped = step(kind, before.clone(), operation, self.now(), watermark);
+        if stepped.record != before {
+            self.store(key, &stepped.record)?;
+        }
+        if tokens && stepped.watermark != watermark {
+            self.hand_out(stepped.watermark)?;
+        }
+        Ok(stepped.outcome)
+    }
+
+    /// Notes that a token is handed out.
+    ///
+    /// To sync the disk for each of them would cost more than all the rest. So it is synced when a token is above the
+    /// ceiling, which is then raised above many more; a boot that cannot know what was lost counts on from the ceiling.
+    fn hand_out(&self, token: Token) -> Result<(), Failure> {
+        if token > self.meta("ceiling")? {
+            if !self.lasts() {
+                return Err(Failure::MustLast);
+            }
+            self.set_meta("ceiling", token.saturating_add(HEADROOM))?;
+        }
+        self.set_meta("watermark", token)
+    }
+
+    /// Renews many holds in one transaction; for each, whether it still holds.
+    pub(crate) fn renew(&self, renewals: &[Renewal]) -> Result<Vec<bool>, Failure> {
+        self.write(Lasting::No, |file| {
+            let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
+                let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
+                Ok(file.step(*kind, key, &operation)? == Outcome::Renewed)
+            };
+            renewals.iter().map(renew).collect()
+        })
+    }
+
+    /// The held locks among the next records after a key.
+    pub(crate) fn page(&self, pattern: &Pattern, after: &[u8]) -> Result<Page, Failure> {
+        let mut statement =
+            self.db().prepare_cached("SELECT key, record FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2")?;
+        let mut rows = statement.query(params![after, PAGE])?;
+        let (mut held, mut last, mut looked) = (Vec::new(), Vec::new(), 0);
+        while let Some(row) = rows.next()? {
+            (last, looked) = (row.get(0)?, looked + 1);
+            let Some(key) = str::from_utf8(&last).ok().and_then(|name| Key::new(name).ok()) else { continue };
+            // What a later version has written is not what was asked for.
+            let Ok(record) = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?.parse::<Record>() else {
+                continue;
+            };
+            if !pattern.matches(key.as_str()) {
+                continue;
+            }
+            let mut outcome = step(Kind::Reentrant, record, &Operation::Inspect, self.now(), 0).outcome;
+            self.count_waiters(&key, &mut outcome)?;
+            if let Outcome::Seen(Some(sight)) = outcome {
+                held.push((key, sight));
+            }
+        }
+        Ok(Page { held, next: (looked == PAGE).then_some(last) })
+    }
+
+    fn load(&self, key: &Key) -> Result<Option<Record>, Failure> {
+        let mut statement = self.db().prepare_cached("SELECT record FROM locks WHERE key = ?1")?;
+        let mut rows = statement.query([bytes(key)])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        Ok(Some(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?.parse()?))
+    }
+
+    fn store(&self, key: &Key, record: &Record) -> Result<(), Failure> {
+        if record.is_empty() {
+            self.db().prepare_cached("DELETE FROM locks WHERE key = ?1")?.execute([bytes(key)])?;
+        } else {
+            let statement = "INSERT INTO locks VALUES (?1, ?2, ?3)
+                             ON CONFLICT DO UPDATE SET record = excluded.record, forget = excluded.forget";
+            self.db().prepare_cached(statement)?.execute(params![
+                bytes(key),
+                record.to_string(),
+                moment(record.forget_at())
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn meta(&self, name: &str) -> Result<Token, Failure> {
+        let mut statement = self.db().prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+        let found: i64 = statement.query_row([name], |row| row.get(0))?;
+        Ok(found.try_into().unwrap_or(0))
+    }
+
+    fn set_meta(&self, name: &str, token: Token) -> Result<(), Failure> {
+        let mut statement = self.db().prepare_cached("UPDATE meta SET value = ?2 WHERE name = ?1")?;
+        statement.execute(params![name, number(token)])?;
+        Ok(())
+    }
+
+    /// Forgets what ended while nobody looked. Like the hand of a clock it passes over a few records every few
+    /// transactions, and comes round to all of them.
+    fn sweep(&self) -> Result<(), Failure> {
+        self.written.set(self.written.get().wrapping_add(1));
+        if !self.written.get().is_multiple_of(SWEEP_EVERY) {
+            return Ok(());
+        }
+        let mut swept = self.swept.borrow_mut();
+        let mut statement =
+            self.db().prepare_cached("SELECT key, forget FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2")?;
+        let page = statement.query_map(params![*swept, SWEEP_PAGE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let page: Vec<(Vec<u8>, i64)> = page.collect::<Result<_, _>>()?;
+        let now = moment(self.now());
+        for (key, _) in page.iter().filter(|(_, forget)| *forget <= now) {
+            self.db().prepare_cached("DELETE FROM locks WHERE key = ?1")?.execute([key])?;
+        }
+        *swept = page.into_iter().next_back().map(|(key, _)| key).unwrap_or_default();
+        Ok(())
+    }
+}
+
+/// A key as the file has it: its bytes, which have one order and are never folded.
+pub(crate) fn bytes(key: &Key) -> &[u8] {
+    key.as_str().as_bytes()
+}
+
+/// A moment as the file has it.
+pub(crate) fn moment(time: Time) -> i64 {
+    number(time.as_micros())
+}
+
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
