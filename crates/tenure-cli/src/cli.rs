@@ -32,9 +32,9 @@ Exit codes:
 const RUN_EXAMPLES: &str = "\
 Examples:
   tenure run nightly-backup -- ./backup.sh --all
-  tenure run --no-wait report -- ./report.sh          # exit 75 if somebody else is at it
+  tenure run --no-wait report -- ./report.sh        # exit code 75 if held
   tenure run --lease 10s --wait 1m deploy -- make deploy
-  tenure run --at-least 55s minutely -- ./tick.sh     # once a minute, however the clocks differ
+  tenure run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 

@@ -70,7 +70,8 @@ fn grandchildren_are_stopped_too(store: &Store) {
 fn the_grace_is_for_grandchildren_as_well(store: &Store) {
     // The command dies of SIGTERM at once; its grandchild needs a moment to put things in order.
     let script = "(trap 'echo tidying; sleep 0.3; echo tidy; exit' TERM; echo up; while :; do sleep 0.05; done) & wait";
-    let mut running = start(store, &["--lease", "30s", "--kill-after", "5s"], script);
+    let args = ["run", "--kill-after", "5s", "k", "--", "bash", "-c", script];
+    let mut running = Running::start(store.tenure(&args));
     assert_eq!(running.line(), "up");
     force(store);
     let said = running.end();

@@ -42,7 +42,7 @@ fn the_command_has_the_terminal(store: &Store) {
 
 fn ctrl_c_reaches_the_command(store: &Store) {
     let mut person = Person::at_shell(&store.url());
-    person.type_line("tenure run k -- sh -c 'echo pi\"\"d=$$\";\"; sleep 1000; echo went on'");
+    person.type_line("tenure run k -- sh -c 'echo pi\"\"d=$$\";\"; exec sleep 1000'");
     let command = person.see_number("pid");
     person.press(CTRL_C);
     person.see("ready> ");
@@ -109,7 +109,7 @@ fn ctrl_z_and_fg(store: &Store) {
 
 fn ctrl_z_and_bg(store: &Store) {
     let mut person = Person::at_shell(&store.url());
-    person.type_line(r#"tenure run k -- sh -c 'echo pi""d=$$";"; while :; do sleep 0.02; done'"#);
+    person.type_line(r#"tenure run k -- sh -c 'echo pi""d=$$";"; exec sleep 1000'"#);
     let command = person.see_number("pid");
     person.press(CTRL_Z);
     person.see("Stopped");
@@ -143,9 +143,10 @@ fn a_job_in_the_background_stops_when_it_reads(store: &Store) {
     let command = person.see_number("pid");
     let tenure = parent(command);
     eventually("the command is stopped", || state(command) == Some('T'));
-    eventually("the shell can see it", || state(tenure) == Some('T'));
-    person.type_line("jobs");
-    person.see("Stopped");
+    eventually("so are we", || state(tenure) == Some('T'));
+    // Until every thread has stopped, the shell does not see it.
+    person.type_line("until jobs | grep Stopped; do :; done");
+    person.see("Stopped  ");
     person.type_line("fg");
     person.type_line("hello");
     person.see("got hello");

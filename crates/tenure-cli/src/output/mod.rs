@@ -11,6 +11,8 @@ pub(crate) use view::{Seen, millis};
 use crate::cli::{Common, Format};
 use crate::exit::Failure;
 use clap::builder::styling::{AnsiColor, Style};
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -28,7 +30,7 @@ impl Talk {
 
     /// Whether a person looks on who wants to be told.
     pub(crate) fn is_watched(self) -> bool {
-        !self.quiet && std::io::stderr().is_terminal()
+        !self.quiet && std::io::stderr().is_terminal() && in_foreground()
     }
 
     /// Something good to know.
@@ -46,6 +48,11 @@ impl Talk {
         };
         if text.is_empty() { Ok(()) } else { print(&format!("{text}\n")) }
     }
+}
+
+/// Whether the terminal is ours; in the background we would draw over what somebody types.
+fn in_foreground() -> bool {
+    tcgetpgrp(std::io::stderr()).map_or(true, |group| group == getpgrp())
 }
 
 /// Says what went wrong.

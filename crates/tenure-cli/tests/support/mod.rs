@@ -17,6 +17,9 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How often something is looked at that tells nobody.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// Makes `env` start a program that ignores no signal.
+pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal=HUP,INT,QUIT"];
+
 /// A store for one test. An embedded one joins here, and in `on_every_store`.
 pub enum Store {
     Redis(RedisServer),
@@ -79,7 +82,9 @@ macro_rules! on_every_store {
 
 /// `tenure`, untouched by the environment of whoever runs the tests.
 pub fn tenure(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    // Whoever runs the tests in the background of a script ignores Ctrl-C, and so would all that they start.
+    let mut command = Command::new("env");
+    command.args(DEFAULT_SIGNALS).arg(env!("CARGO_BIN_EXE_tenure"));
     for name in ["TENURE_URL", "TENURE_OWNER", "TENURE_KEY", "TENURE_TOKEN", "NO_COLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }

@@ -1,6 +1,6 @@
 //! A person at a terminal: a real pseudo-terminal with an interactive shell, or any other program, on it.
 
-use super::{PATIENCE, code, within};
+use super::{DEFAULT_SIGNALS, PATIENCE, code, within};
 use std::io::{Read, Write};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,9 @@ impl Person {
         pty.resize(pty_process::Size::new(24, 200)).expect("a size");
         let tools = std::path::Path::new(env!("CARGO_BIN_EXE_tenure")).parent().expect("a directory");
         let path = std::env::var("PATH").unwrap_or_default();
-        let shell = pty_process::blocking::Command::new(program)
+        let shell = pty_process::blocking::Command::new("env")
+            .args(DEFAULT_SIGNALS)
+            .arg(program)
             .args(args)
             .env("PATH", format!("{}:{path}", tools.display()))
             .env("TENURE_URL", url)
