@@ -13,7 +13,7 @@ const RESULTS: &str = "docs/full-results.md";
 
 /// Whether there is any long test: cargo takes a pattern that matches nothing for an error.
 pub(crate) fn exist() -> bool {
-    ["crates", "examples", "bench"]
+    ["crates", "bench"]
         .iter()
         .flat_map(|group| entries(&run::root().join(group)))
         .flat_map(|package| entries(&package.join("tests")))

@@ -84,7 +84,10 @@ impl Backend for Redis {
             match self.command(&cmd("PING"), left.min(Duration::from_secs(1))).await {
                 Err(error) if error.is_transient() => {
                     if left <= Duration::from_millis(100) {
-                        return Err(unreachable(&self.links.driver().address(), &error.message));
+                        // One that says so already says where.
+                        let address = self.links.driver().address();
+                        let said = error.message.contains(&address);
+                        return Err(if said { error } else { unreachable(&address, &error.message) });
                     }
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }

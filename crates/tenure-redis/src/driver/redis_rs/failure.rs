@@ -28,9 +28,7 @@ pub(super) fn told(error: &RedisError) -> StoreError {
             StoreErrorKind::Denied,
             format!("redis does not let us: check the user, the password and the user's rights: {said}"),
         ),
-        ErrorKind::Io if error.is_connection_refusal() => {
-            (StoreErrorKind::Unreachable, format!("redis cannot be reached: {said}"))
-        }
+        ErrorKind::Io if error.is_connection_refusal() => (StoreErrorKind::Unreachable, said),
         ErrorKind::Io => (StoreErrorKind::Unanswered, format!("redis did not answer: {said}")),
         _ if error.is_unrecoverable_error() => (StoreErrorKind::Unanswered, format!("redis did not answer: {said}")),
         _ => (StoreErrorKind::Unexpected, format!("redis answered with an error that is not ours to expect: {said}")),

@@ -1,19 +1,27 @@
 //! The verdict: what was sold, and whether the lock kept its promises.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::Duration;
 
 /// How a sale went.
+#[derive(Serialize)]
 pub(crate) struct Verdict {
     pub(crate) items: u32,
     pub(crate) sold: u32,
     pub(crate) refused: u32,
     pub(crate) left: u32,
+    #[serde(rename = "took_ms", serialize_with = "millis")]
     pub(crate) took: Duration,
+    #[serde(rename = "longest_wait_ms", serialize_with = "millis")]
     pub(crate) longest_wait: Duration,
     pub(crate) overlaps: u32,
     /// In the order in which their holders came in; none if there was no lock.
     pub(crate) tokens: Option<Vec<u64>>,
+}
+
+fn millis<S: Serializer>(length: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    length.as_millis().serialize(to)
 }
 
 impl Verdict {

@@ -1,7 +1,8 @@
 //! The sale: every buyer is a task of its own, and all of them want the same thing.
 
-use crate::shop::Shop;
-use crate::verdict::Verdict;
+use super::shop::Shop;
+use super::verdict::Verdict;
+use crate::exit::{Failure, Reason};
 use indicatif::ProgressBar;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ struct Visit {
 
 impl Sale {
     /// Lets all buyers in at once and waits until the last has gone.
-    pub(crate) async fn hold(&self, bar: &ProgressBar) -> Result<Verdict, Box<dyn std::error::Error>> {
+    pub(crate) async fn hold(&self, bar: &ProgressBar) -> Result<Verdict, Failure> {
         let shop = Arc::new(Shop::new(self.items));
         let began = Instant::now();
         let mut buyers = JoinSet::new();
@@ -35,7 +36,8 @@ impl Sale {
         }
         let (mut sold, mut refused, mut longest_wait) = (0, 0, Duration::ZERO);
         while let Some(visit) = buyers.join_next().await {
-            let visit = visit??;
+            let visit =
+                visit.map_err(|error| Failure::new(Reason::Nothing, format!("a buyer came to grief: {error}")))??;
             *if visit.bought { &mut sold } else { &mut refused } += 1;
             longest_wait = longest_wait.max(visit.waited);
             bar.inc(1);

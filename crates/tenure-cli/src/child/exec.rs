@@ -1,0 +1,44 @@
+//! `tenure __exec`: becomes the command once all is ready.
+
+use super::control;
+use std::convert::Infallible;
+use std::env::ArgsOs;
+use std::io::{self, Write};
+use std::iter::Skip;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+pub(super) fn main(words: Skip<ArgsOs>) -> ExitCode {
+    // Whoever started us learns all they need from the socket.
+    match become_command(words) {
+        Ok(None) | Err(_) => ExitCode::FAILURE,
+        Ok(Some(never)) => match never {},
+    }
+}
+
+fn become_command(mut words: Skip<ArgsOs>) -> io::Result<Option<Infallible>> {
+    let mut control = control::theirs()?;
+    // Before we say that we are ready: if our parent has died already, nobody lets us go.
+    die_with_parent()?;
+    control::say_ready(&mut control)?;
+    let Some(stdin) = control::wait_to_go(&control)? else { return Ok(None) };
+    rustix::stdio::dup2_stdin(&stdin)?;
+    drop(stdin);
+    let program = words.next().unwrap_or_default();
+    let error = Command::new(program).args(words).exec();
+    // Still here: the socket would have been closed otherwise.
+    control.write_all(&error.raw_os_error().unwrap_or_default().to_be_bytes())?;
+    Err(error)
+}
+
+/// The kernel kills us, and what we become, when our parent dies.
+#[cfg(target_os = "linux")]
+fn die_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
+}
+
+/// Elsewhere the minder has to do alone.
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent() -> io::Result<()> {
+    Ok(())
+}

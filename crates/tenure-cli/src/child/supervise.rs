@@ -1,0 +1,288 @@
+//! Looking after a command that runs: its signals, its stops, its end, and above all its lease.
+
+use super::gate::Gate;
+use super::minder::Minder;
+use super::terminal::Terminal;
+use super::{Signals, hook, procfs};
+use crate::output::Talk;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait};
+use std::io;
+use std::time::Duration;
+use tenure::{Clock, Guard, Loss, Moment, Standing};
+
+/// How often to look whether what a command left in its group has gone.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal.
+    Killed(i32),
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) how: How,
+    /// Why the lock was lost, if it was.
+    pub(crate) lost: Option<String>,
+    /// Whether it had the terminal.
+    pub(crate) had_terminal: bool,
+}
+
+/// When the command must be gone, and what is done about it.
+pub(crate) struct Supervisor<'a> {
+    pub(crate) talk: Talk,
+    pub(crate) guard: &'a Guard,
+    /// How long there is between SIGTERM and SIGKILL.
+    pub(crate) grace: Duration,
+    /// How long before the lease's end the command must be gone: killing takes a moment.
+    pub(crate) slack: Duration,
+    pub(crate) on_lost: Option<&'a str>,
+    /// The command's environment, for `on_lost`.
+    pub(crate) env: &'a [(&'a str, String)],
+    pub(crate) signals: &'a mut Signals,
+}
+
+/// What is known of the processes.
+struct State<'a> {
+    group: Pid,
+    minder: &'a mut Minder,
+    terminal: Option<Terminal>,
+    how: Option<How>,
+    /// Why the lock is lost, and when what is left of the group is killed.
+    lost: Option<(String, Moment)>,
+    hook: Option<Pid>,
+    /// The last lease that we know of.
+    ends: Moment,
+}
+
+impl Supervisor<'_> {
+    /// Lets the command go, and returns when it has ended, one way or another.
+    pub(crate) async fn watch(mut self, gate: &mut Gate) -> io::Result<Ended> {
+        let clock = Clock::system();
+        self.signals.all()?;
+        let mut terminal = Terminal::open();
+        if let Some(terminal) = &mut terminal {
+            terminal.hand_to(gate.command);
+        }
+        let opened = gate.open();
+        let mut state = State {
+            group: gate.command,
+            minder: &mut gate.minder,
+            terminal,
+            how: None,
+            lost: None,
+            hook: None,
+            ends: clock.now(),
+        };
+        if opened.is_ok() {
+            self.look_after(&mut state, &clock).await;
+        }
+        let had_terminal = state.terminal.as_ref().is_some_and(Terminal::is_handed);
+        self.tidy_up(&mut state, &clock).await;
+        opened?;
+        Ok(Ended {
+            how: state.how.unwrap_or(How::Killed(Signal::KILL.as_raw())),
+            lost: state.lost.map(|(why, _)| why),
+            had_terminal,
+        })
+    }
+
+    /// Until the command has ended.
+    async fn look_after(&mut self, state: &mut State<'_>, clock: &Clock) {
+        while state.how.is_none() {
+            let remaining = self.guard.remaining();
+            if !remaining.is_zero() {
+                state.ends = clock.now().plus(remaining);
+                state.minder.allow(state.ends);
+            }
+            let gone_by = earlier(state.ends, self.slack);
+            let next = state.lost.as_ref().map_or(earlier(gone_by, self.grace), |(_, kill_at)| *kill_at);
+            tokio::select! {
+                biased;
+                signal = self.signals.next() => self.heed(state, signal, clock),
+                why = self.guard.lost(), if state.lost.is_none() => self.lose(state, why, clock),
+                () = clock.sleep_until(next) => match state.lost {
+                    // The lease may have been renewed while we slept.
+                    None if self.guard.remaining() > self.slack + self.grace => {}
+                    None => self.terminate(state, self.why_not_renewed(), gone_by),
+                    Some((_, ref mut kill_at)) => {
+                        kill(state.group, Signal::KILL);
+                        // Once more in a while, should anybody have been born in between.
+                        *kill_at = clock.now().plus(LOOK_EVERY);
+                    }
+                },
+            }
+        }
+    }
+
+    fn why_not_renewed(&self) -> &'static str {
+        match self.guard.standing() {
+            Standing::Held => "it was held for as long as it might be",
+            _ => "it could not be renewed in time",
+        }
+    }
+
+    fn heed(&mut self, state: &mut State<'_>, signal: Signal, clock: &Clock) {
+        match signal {
+            Signal::CHILD => self.reap(state),
+            Signal::CONT => self.resume(state, clock),
+            // Somebody else in our group asks for the terminal, such as a pager that our command's output goes to.
+            Signal::TTIN | Signal::TTOU if state.terminal.as_ref().is_some_and(Terminal::is_handed) => {
+                state.take_terminal_back();
+                for mate in procfs::mates() {
+                    let _ = kill_process(mate, Signal::CONT);
+                }
+            }
+            _ => kill(state.group, signal),
+        }
+    }
+
+    /// Sees which of our children have ended or stopped.
+    fn reap(&mut self, state: &mut State<'_>) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            if pid == state.group {
+                match status.stopping_signal().and_then(Signal::from_named_raw) {
+                    Some(signal) => self.stopped(state, signal),
+                    None => state.how = Some(How::from(status)),
+                }
+            } else if Some(pid) == state.hook {
+                state.hook = None;
+            } else if pid == state.minder.pid && state.how.is_none() && state.lost.is_none() {
+                // Killed by mistake, or for want of memory. If there can be no other, we watch alone.
+                if let Ok(another) = Minder::start(state.group) {
+                    *state.minder = another;
+                }
+            }
+        }
+    }
+
+    /// The command stopped. A shell that looks on has to see us stop as well.
+    fn stopped(&mut self, state: &mut State<'_>, signal: Signal) {
+        let asks = matches!(signal, Signal::TTIN | Signal::TTOU);
+        let handed = state.terminal.as_ref().is_some_and(Terminal::is_handed);
+        if asks && state.terminal.as_ref().is_some_and(Terminal::is_ours) {
+            // It asks for the terminal, and it is ours to give.
+            state.hand_terminal_over();
+            kill(state.group, Signal::CONT);
+        } else if signal == Signal::STOP && !handed {
+            // Somebody paused it on purpose. We go on holding the lock for it.
+        } else if signal != Signal::STOP && procfs::is_orphaned() {
+            // No shell looks on, so nobody would ever continue it: what the kernel does in such a case.
+            if asks {
+                kill(state.group, Signal::HUP);
+            }
+            kill(state.group, Signal::CONT);
+        } else {
+            state.take_terminal_back();
+            if self.talk.is_watched() {
+                let left = crate::duration::spoken(self.guard.remaining());
+                self.talk.say(&format!("stopped; unless it is continued, the command is killed in {left}"));
+            }
+            for mate in procfs::mates() {
+                let _ = kill_process(mate, signal);
+            }
+            // SIGCONT brings us back to life, and to `resume`.
+            let _ = kill_process(getpid(), Signal::STOP);
+        }
+    }
+
+    /// We were continued, and so is the command, unless its lease ended in the meantime.
+    fn resume(&mut self, state: &mut State<'_>, clock: &Clock) {
+        if self.guard.remaining().is_zero() {
+            self.lose(state, Loss::LeaseEnded, clock);
+        }
+        state.hand_terminal_over();
+        kill(state.group, Signal::CONT);
+    }
+
+    /// The lock is lost already.
+    fn lose(&mut self, state: &mut State<'_>, why: Loss, clock: &Clock) {
+        // The lease that we last knew of still bounds what is left; if it is over, there is no time for grace.
+        let left = earlier(state.ends, self.slack).since(clock.now());
+        let kill_at = clock.now().plus(self.grace.min(left));
+        self.terminate(state, &why.to_string(), kill_at);
+        if left.is_zero() {
+            kill(state.group, Signal::KILL);
+        }
+    }
+
+    /// Asks the command to end, and makes it end at `kill_at`.
+    fn terminate(&mut self, state: &mut State<'_>, why: &str, kill_at: Moment) {
+        if state.lost.is_some() {
+            return;
+        }
+        state.lost = Some((why.to_owned(), kill_at));
+        kill(state.group, Signal::TERM);
+        // One that is stopped could not heed it.
+        kill(state.group, Signal::CONT);
+        if let Some(line) = self.on_lost {
+            match hook::start(line, self.env, why) {
+                Ok(pid) => state.hook = Some(pid),
+                Err(error) => self.talk.say(&format!("could not run what --on-lost asks for: {error}")),
+            }
+        }
+    }
+
+    /// The command has ended; sees to what it leaves behind.
+    async fn tidy_up(&mut self, state: &mut State<'_>, clock: &Clock) {
+        if let Some((_, kill_at)) = state.lost {
+            // What else is in the group has the rest of the grace.
+            let minder = state.minder.pid;
+            let others = |pids: Vec<Pid>| pids.into_iter().any(|pid| pid != minder);
+            while clock.now() < kill_at && procfs::members(state.group).is_none_or(others) {
+                clock.sleep_until(clock.now().plus(LOOK_EVERY).min(kill_at)).await;
+            }
+            kill(state.group, Signal::KILL);
+        } else {
+            state.minder.dismiss();
+        }
+        state.take_terminal_back();
+        if let (Some(terminal), Some(How::Killed(_))) = (&state.terminal, state.how) {
+            terminal.restore_modes();
+        }
+        // What was asked for on a loss is waited for, until somebody is tired of it.
+        while state.hook.is_some() {
+            match self.signals.next().await {
+                Signal::CHILD => self.reap(state),
+                Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM => break,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl State<'_> {
+    fn hand_terminal_over(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.hand_to(self.group);
+        }
+    }
+
+    fn take_terminal_back(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.take_back();
+        }
+    }
+}
+
+impl From<WaitStatus> for How {
+    fn from(status: WaitStatus) -> Self {
+        match status.terminating_signal() {
+            Some(signal) => Self::Killed(signal),
+            None => Self::Exited(status.exit_status().unwrap_or_default()),
+        }
+    }
+}
+
+/// Signals a whole group. It may be gone already, or belong to somebody else by now: nothing can be done about that.
+fn kill(group: Pid, signal: Signal) {
+    let _ = kill_process_group(group, signal);
+}
+
+fn earlier(moment: Moment, by: Duration) -> Moment {
+    Moment::at(moment.since_zero().saturating_sub(by))
+}

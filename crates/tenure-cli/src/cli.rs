@@ -1,0 +1,209 @@
+//! What can be typed: clap and nothing else.
+
+use crate::duration;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::ffi::OsString;
+use std::time::Duration;
+use tenure::Kind;
+
+const ABOUT: &str = "Run a program while holding a lock that other processes and machines respect";
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure run nightly-backup -- ./backup.sh
+  tenure run --no-wait report -- ./report.sh
+  tenure --url redis://db1 run --wait 30s deploy -- ./deploy.sh
+  tenure ls 'deploy*'
+  tenure release --force deploy
+
+Exit codes:
+  0    done
+  1    there was nothing to do, or a check failed
+  2    bad usage or bad input
+  69   the store is unavailable, or does not let us in
+  73   the lock was lost while the command ran
+  75   the lock was not free in time
+  126  the command cannot be executed
+  127  the command was not found
+  Otherwise `tenure run` exits as its command does, with 128+n if signal n killed it.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tenure run nightly-backup -- ./backup.sh --all
+  tenure run --no-wait report -- ./report.sh        # exit code 75 if held
+  tenure run --lease 10s --wait 1m deploy -- make deploy
+  tenure run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
+  tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
+  tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
+
+The command finds TENURE_KEY, TENURE_TOKEN (the fencing token) and TENURE_OWNER in its environment. \
+A `tenure run` of the same key inside it goes in again instead of waiting for itself.
+
+The command keeps the terminal, its standard input and its signals; no shell is involved. \
+If the lock cannot be renewed, its whole process group gets SIGTERM, and SIGKILL before the lease can have ended: \
+exit code 73. If `tenure` itself is killed, the command is killed with it. \
+A command that is stopped (Ctrl-Z) is not renewed, and is killed when its lease ends. \
+What it leaves running in the background when it ends well goes on, without the lock.
+
+A lock is a lease: it makes double work rare. \
+Have what you write to refuse a TENURE_TOKEN smaller than the last it saw.";
+
+#[derive(Parser, Debug)]
+#[command(name = "tenure", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Common {
+    /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://… or redis+unix://… [default: a file in the
+    /// user's state directory]
+    // The value may have a password in it.
+    #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]
+    #[arg(env = "TENURE_URL", hide_env_values = true)]
+    pub(crate) url: Option<String>,
+    /// How results are printed
+    #[arg(long, global = true, help_heading = "Global options", value_name = "FORMAT", value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub(crate) quiet: bool,
+}
+
+/// How results are printed.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a command while holding a lock
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<Run>),
+    /// List the locks that are held
+    Ls {
+        /// Which keys: `*` stands for any run of characters, `?` for one
+        #[arg(default_value = "*", hide_default_value = true)]
+        pattern: String,
+    },
+    /// Show who holds a lock
+    Inspect {
+        /// The lock
+        key: String,
+    },
+    /// Take a lock away from its holder
+    Release {
+        /// Release it whoever holds it; the holder is told, and may be working still
+        #[arg(long, required = true)]
+        force: bool,
+        /// The lock
+        key: String,
+    },
+    /// Wait until a lock is free, without taking it
+    Wait {
+        /// How long to wait at most; exit code 75 after that [default: for ever]
+        #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+        wait: Option<Duration>,
+        /// The lock
+        key: String,
+    },
+    /// Watch a hundred buyers race for fifty items under one lock
+    Demo(Demo),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// Write a page for every command into this directory instead
+        #[arg(long, value_name = "PATH")]
+        dir: Option<std::path::PathBuf>,
+    },
+}
+
+/// `tenure run`
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// How long the store keeps the lock without hearing from us
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) lease: Duration,
+    /// Let the lease end by itself instead of renewing it
+    #[arg(long)]
+    pub(crate) no_renew: bool,
+    /// How long to wait for the lock [default: for ever]
+    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) wait: Option<Duration>,
+    /// Give up at once if somebody else holds the lock
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// What kind of lock: `simple` is cheaper, and does not let its holder in again
+    #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// The longest the lock is held; a command that is not done by then is stopped
+    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) max_hold: Option<Duration>,
+    /// Keep the lock taken for at least this long, even if the command ends sooner
+    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) at_least: Option<Duration>,
+    /// What others see as the holder's name [default: the command's]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// What to run, by `sh -c`, if the lock is lost; it finds the reason in `TENURE_LOST`
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_lost: Option<String>,
+    /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most
+    /// [default: a quarter of the lease]
+    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) kill_after: Option<Duration>,
+    /// Write how it ended, as one line of JSON, to this file descriptor
+    #[arg(long, value_name = "N")]
+    pub(crate) status_fd: Option<u32>,
+    /// The lock
+    pub(crate) key: String,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Reads a kind; clap knows all there are, for its completions.
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(["reentrant", "simple"]).try_map(|word| word.parse::<Kind>())
+}
+
+/// `tenure demo`
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    /// How many buyers come at once; at least as many as there are items
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) buyers: u32,
+    /// How many items there are
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) items: u32,
+    /// How long one purchase takes
+    #[arg(long, value_name = "D", default_value = "20ms", value_parser = duration::parse, allow_hyphen_values = true)]
+    pub(crate) section: Duration,
+    /// Sell without taking the lock, to show what it is for
+    #[arg(long)]
+    pub(crate) without_lock: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

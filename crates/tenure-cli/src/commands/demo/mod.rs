@@ -1,0 +1,48 @@
+//! `tenure demo`: a hundred buyers race for fifty items, and one lock sees to it that each item is sold once.
+
+mod sale;
+mod shop;
+mod verdict;
+
+use crate::cli::{Common, Demo};
+use crate::exit::{Failure, Reason};
+use crate::output::{self, Talk};
+use crate::store;
+use sale::Sale;
+use std::process::ExitCode;
+use std::time::Duration;
+use tenure::Client;
+
+/// What all buyers want.
+const KEY: &str = "stock:PROD_001";
+
+/// Holds the sale and prints the verdict.
+pub(crate) async fn run(common: &Common, talk: Talk, args: &Demo) -> Result<ExitCode, Failure> {
+    if args.items == 0 || args.buyers < args.items {
+        return Err(Failure::invalid(format!(
+            "choose at least one item and at least as many buyers: items={} buyers={}",
+            args.items, args.buyers
+        )));
+    }
+    let mut common = common.clone();
+    // A show leaves nothing behind, unless it is asked to use a real store.
+    common.url.get_or_insert_with(|| "memory:".to_owned());
+    let client = store::connect(&common, talk, Client::builder().label("demo")).await?;
+    let lock = client.lock(KEY)?;
+    let how =
+        if args.without_lock { "no lock".to_owned() } else { format!("the lock `{KEY}` on {}", client.label().name) };
+    talk.say(&format!("{} buyers, {} items, {how}", args.buyers, args.items));
+
+    let sale = Sale {
+        lock: (!args.without_lock).then_some(lock),
+        buyers: args.buyers,
+        items: args.items,
+        section: args.section,
+    };
+    let bar = output::bar(talk, args.buyers);
+    let verdict = sale.hold(&bar).await?;
+    bar.finish_and_clear();
+    client.close(Duration::from_secs(5)).await?;
+    talk.show(&verdict, ToString::to_string)?;
+    Ok(if verdict.is_right() { ExitCode::SUCCESS } else { Reason::Nothing.code().into() })
+}

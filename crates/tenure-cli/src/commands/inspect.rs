@@ -1,0 +1,14 @@
+//! `tenure inspect`: who holds a lock. That it is free is an answer too.
+
+use super::{check_key, leave, visitor};
+use crate::cli::Common;
+use crate::exit::Failure;
+use crate::output::{Seen, Talk};
+
+pub(crate) async fn run(common: &Common, talk: Talk, key: &str) -> Result<(), Failure> {
+    check_key(key)?;
+    let client = visitor(common, talk, None).await?;
+    let held = client.lock(key)?.inspect().await?;
+    leave(&client).await;
+    talk.show(&held.map_or_else(|| Seen::free(key), Seen::from), Seen::paragraph)
+}

@@ -1,0 +1,89 @@
+//! Taking the lock, with a word to the person who has to wait for it.
+
+use super::terms::Terms;
+use crate::cli::{Common, Run};
+use crate::duration::spoken;
+use crate::exit::{Failure, Reason};
+use crate::output::{Seen, Spinner, Talk, holder, waiting};
+use crate::store;
+use std::fmt::Write;
+use std::future::pending;
+use std::time::{Duration, Instant};
+use tenure::{Client, Guard, Lock};
+
+/// Who has waited for so long is told for whom.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// How often what is told is brought up to date.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Connects to the store.
+pub(super) async fn connect(common: &Common, talk: Talk, args: &Run, terms: &Terms) -> Result<Client, Failure> {
+    let label = args.label.clone().unwrap_or_else(|| name_of(args));
+    let builder = Client::builder()
+        .label(label)
+        // Checked before anything is sent.
+        .options(terms.options.clone())
+        .connect_within(store::reach_within(args.wait));
+    store::connect(common, talk, builder).await
+}
+
+/// Takes the lock.
+pub(super) async fn take(talk: Talk, args: &Run, terms: &Terms, client: &Client) -> Result<Guard, Failure> {
+    let lock = client.lock_of(args.kind, &args.key)?;
+    if args.no_wait {
+        return attempt(&lock, terms).await;
+    }
+    tokio::select! {
+        biased;
+        taken = lock.lock_with(terms.options.clone()) => Ok(taken?),
+        never = tell(talk, &lock) => match never {},
+    }
+}
+
+/// One attempt.
+async fn attempt(lock: &Lock, terms: &Terms) -> Result<Guard, Failure> {
+    let began = Instant::now();
+    match lock.try_lock_with(terms.options.clone()).await? {
+        Some(guard) => Ok(guard),
+        None => {
+            let key = lock.key().as_str();
+            // Good to know, never worth failing for.
+            let seen = lock.inspect().await.ok().flatten().map_or_else(|| Seen::free(key), Seen::from);
+            Err(busy(&seen, began.elapsed()))
+        }
+    }
+}
+
+/// Tells a person at a terminal for whom they wait, and nobody else.
+async fn tell(talk: Talk, lock: &Lock) -> std::convert::Infallible {
+    if !talk.is_watched() {
+        return pending().await;
+    }
+    tokio::time::sleep(PATIENCE).await;
+    let spinner = Spinner::new(talk, &waiting(&Seen::free(lock.key().as_str())));
+    loop {
+        if let Ok(Some(held)) = lock.inspect().await {
+            spinner.say(&waiting(&held.into()));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Somebody else holds the lock.
+pub(in crate::commands) fn busy(seen: &Seen, waited: Duration) -> Failure {
+    let mut message =
+        format!("the lock is not free, try again later or wait longer: waited={} key=`{}`", spoken(waited), seen.key);
+    for one in &seen.holders {
+        let held =
+            one.held_ms.map_or(String::new(), |held| format!(" held_for={}", spoken(Duration::from_millis(held))));
+        // Writing to a string does not fail.
+        let _ = write!(message, " holder=`{}`{held}", holder(one));
+    }
+    Failure::new(Reason::NotAcquired, message)
+}
+
+/// The command's own name: people know it when they see it.
+fn name_of(args: &Run) -> String {
+    let command = std::path::Path::new(&args.command[0]);
+    command.file_name().unwrap_or(command.as_os_str()).to_string_lossy().into_owned()
+}

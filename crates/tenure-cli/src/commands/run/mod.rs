@@ -1,0 +1,190 @@
+//! `tenure run`: a command runs while we hold a lock.
+
+mod acquire;
+mod status;
+mod terms;
+
+pub(super) use acquire::busy;
+
+use super::check_key;
+use crate::child::{self, Ended, Gate, How, Signals, Supervisor};
+use crate::cli::{Common, Run};
+use crate::exit::{self, Failure, Reason};
+use crate::output::{self, Talk};
+use status::{Report, Status};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tenure::{Client, ErrorKind, Guard};
+use terms::Terms;
+
+/// How long the end may take when the store has gone away; the lease ends what is left then.
+const CLOSE: Duration = Duration::from_millis(500);
+/// Ctrl-C.
+const INTERRUPT: i32 = 2;
+
+/// Runs the command. Says what went wrong, here and on the status descriptor.
+pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
+    let mut report = Report::new(&args.key);
+    let outcome = match Status::open(args.status_fd) {
+        Ok(status) => {
+            let outcome = attempt(common, talk, &args, &mut report).await;
+            report.finish(&outcome);
+            if let Err(failure) = status.write(&report) {
+                output::fail(&failure);
+            }
+            outcome
+        }
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(ended) => {
+            if ended == (End { how: How::Killed(INTERRUPT), had_terminal: true }) && !child::leads_own_group() {
+                // Without us, the whole job would have got Ctrl-C, and the script in it would have seen us die of it.
+                child::interrupt_mates();
+                child::die_of(INTERRUPT);
+            }
+            ended.code().into()
+        }
+        Err(failure) => {
+            if failure.reason == Reason::Interrupted(INTERRUPT) && !child::leads_own_group() {
+                child::die_of(INTERRUPT);
+            }
+            if !failure.message.is_empty() {
+                output::fail(&failure);
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+/// How the command ended, if the lock was held all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    how: How,
+    had_terminal: bool,
+}
+
+impl End {
+    fn code(self) -> u8 {
+        match self.how {
+            How::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+            How::Killed(signal) => exit::of_signal(signal),
+        }
+    }
+}
+
+async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -> Result<End, Failure> {
+    check_key(&args.key)?;
+    let terms = Terms::of(args)?;
+    child::look_up(&args.command[0], std::env::var_os("PATH").as_deref())?;
+    let mut signals = Signals::deadly().map_err(|error| unstarted(&error))?;
+
+    let began = Instant::now();
+    let client = unless_interrupted(&mut signals, acquire::connect(common, talk, args, &terms)).await?;
+    let guard = match unless_interrupted(&mut signals, acquire::take(talk, args, &terms, &client)).await {
+        Ok(guard) => guard,
+        Err(failure) => {
+            // Nothing is left behind, neither a place in line nor a lock that was granted in this very moment.
+            let _ = client.close(CLOSE).await;
+            return Err(failure);
+        }
+    };
+    report.held(&guard, began.elapsed());
+
+    let since = Instant::now();
+    let outcome = hold(talk, args, &terms, &guard, &mut signals, report).await;
+    let released = give_back(talk, &client, guard, outcome.is_ok()).await;
+    report.held_for(since.elapsed());
+    // Who lost the lock knows it best from the one that saw it first.
+    let end = outcome?;
+    released?;
+    Ok(end)
+}
+
+async fn unless_interrupted<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        signal = signals.next() => Err(Failure::new(Reason::Interrupted(signal.as_raw()), "")),
+        done = work => done,
+    }
+}
+
+/// Runs the command under a lock that is held.
+async fn hold(
+    talk: Talk,
+    args: &Run,
+    terms: &Terms,
+    guard: &Guard,
+    signals: &mut Signals,
+    report: &mut Report,
+) -> Result<End, Failure> {
+    let env = [
+        ("TENURE_KEY", args.key.clone()),
+        ("TENURE_TOKEN", guard.token().to_string()),
+        ("TENURE_OWNER", guard.lineage()),
+    ];
+    let mut gate = Gate::reach(&args.command, &env).await.map_err(|error| unstarted(&error))?;
+    // The command never starts without the time to be stopped in.
+    if guard.remaining() <= terms.grace + terms.slack {
+        guard.check()?;
+        return Err(lost("there was no time left to start the command", args));
+    }
+    let supervisor = Supervisor {
+        talk,
+        guard,
+        grace: terms.grace,
+        slack: terms.slack,
+        on_lost: args.on_lost.as_deref(),
+        env: &env,
+        signals,
+    };
+    let Ended { how, lost: why, had_terminal } =
+        supervisor.watch(&mut gate).await.map_err(|error| unstarted(&error))?;
+    if let Some(error) = gate.exec_error().await {
+        return Err(child::cannot_exec(&args.command[0], &error));
+    }
+    report.ended(how);
+    match why {
+        Some(why) => Err(lost(&why, args)),
+        None => Ok(End { how, had_terminal }),
+    }
+}
+
+/// Gives the lock back. An error if it turns out not to have been ours any more.
+async fn give_back(talk: Talk, client: &Client, guard: Guard, well: bool) -> Result<(), Failure> {
+    let released = if well && guard.is_held() {
+        guard.release().await
+    } else {
+        // In the background, as far as there is time: the store may be the very thing that is in trouble.
+        let standing = guard.check();
+        drop(guard);
+        standing.map(|()| tenure::Release::Released)
+    };
+    let outcome = match released {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Lost => Err(Failure::from(error)),
+        Err(error) => {
+            talk.say(&error.to_string());
+            Ok(())
+        }
+    };
+    let _ = client.close(CLOSE).await;
+    outcome
+}
+
+fn lost(why: &str, args: &Run) -> Failure {
+    Failure::new(
+        Reason::Lost,
+        format!(
+            "the lock was lost and the command was stopped, check what it left half-done: {why} key=`{}`",
+            args.key
+        ),
+    )
+}
+
+fn unstarted(error: &std::io::Error) -> Failure {
+    Failure::new(Reason::NotExecutable, format!("could not start the command: {error}"))
+}

@@ -1,0 +1,26 @@
+//! `tenure`: run a program while holding a lock, and look after the locks of a store.
+
+mod child;
+mod cli;
+mod commands;
+mod duration;
+mod exit;
+mod output;
+mod store;
+
+use clap::{CommandFactory, Parser};
+use cli::Cli;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // `tenure run` starts this program again for the processes beside its command; they are no business of clap's.
+    if let Some(code) = child::helper() {
+        return code;
+    }
+    // Clap would show the help by itself, but not to those who have TENURE_URL set.
+    if std::env::args_os().len() < 2 {
+        let _ = Cli::command().print_help();
+        return exit::Reason::Invalid.code().into();
+    }
+    commands::run(Cli::parse())
+}

@@ -1,0 +1,74 @@
+//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…]}`.
+
+use serde::Serialize;
+use std::time::Duration;
+use tenure::{Held, HeldBy};
+
+/// A lock as anybody can see it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Seen {
+    pub(crate) key: String,
+    /// None if the lock is free.
+    pub(crate) kind: Option<String>,
+    /// None if the lock is free, or another library took it.
+    pub(crate) token: Option<u64>,
+    /// None where the store cannot tell.
+    pub(crate) waiters: Option<u32>,
+    pub(crate) holders: Vec<Holder>,
+}
+
+/// One of those who hold it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Holder {
+    /// The claim, as the store has it.
+    pub(crate) owner: String,
+    /// How often it is in.
+    pub(crate) count: u32,
+    /// How long the lease still runs; none if it has no end.
+    pub(crate) ttl_ms: Option<u64>,
+    /// For how long it has held, where the store can tell.
+    pub(crate) held_ms: Option<u64>,
+    pub(crate) host: Option<String>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) label: Option<String>,
+}
+
+impl Seen {
+    pub(crate) fn free(key: &str) -> Self {
+        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders: Vec::new() }
+    }
+}
+
+impl From<Held> for Seen {
+    fn from(held: Held) -> Self {
+        Self {
+            key: held.key.to_string(),
+            kind: Some(held.kind.to_string()),
+            token: held.holder().token,
+            waiters: held.waiters,
+            holders: held.holders.into_iter().map(Holder::from).collect(),
+        }
+    }
+}
+
+impl From<HeldBy> for Holder {
+    fn from(HeldBy { holder, card, .. }: HeldBy) -> Self {
+        let (host, pid, label) = match card {
+            Some(card) => (Some(card.host), Some(card.pid), Some(card.label).filter(|label| !label.is_empty())),
+            None => (None, None, None),
+        };
+        Self {
+            owner: holder.claim.to_string(),
+            count: holder.count,
+            ttl_ms: holder.remaining.map(millis),
+            held_ms: holder.held_for.map(millis),
+            host,
+            pid,
+            label,
+        }
+    }
+}
+
+pub(crate) fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
