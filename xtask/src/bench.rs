@@ -10,6 +10,7 @@ use crate::run::{self, Result};
 pub(crate) fn run(args: &[OsString]) -> Result<()> {
     install::servers()?;
     let started = Instant::now();
+    run::run(&mut run::cargo(["build", "--release", "--package", "tenure-cli"]))?;
     run::run(run::cargo(["run", "--release", "--package", "tenure-bench", "--"]).args(args))?;
     // On stderr, so that the program's own output can be piped on.
     eprintln!("\nbench took {}", run::human(started.elapsed()));

@@ -2,6 +2,7 @@
 
 mod bare;
 mod report;
+mod startup;
 mod subject;
 mod workload;
 
@@ -24,7 +25,7 @@ struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 1024])]
     tasks: Vec<usize>,
     /// The systems to measure.
-    #[arg(long, value_delimiter = ',', default_value = "tenure,bare")]
+    #[arg(long, value_delimiter = ',', default_value = "tenure,tenure-simple,bare")]
     systems: Vec<String>,
     /// The Redis server; one is started if none is named.
     #[arg(long)]
@@ -43,7 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (None, None) => unreachable!("a server is started when no url is given"),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rows = runtime.block_on(measure(&args, &url))?;
+    let mut rows = runtime.block_on(measure(&args, &url))?;
+    rows.push(startup::startup(Duration::from_millis(args.millis))?);
     report::print(&rows);
     report::write(&rows, &args.out)?;
     println!("\nrows written to {}", args.out.display());

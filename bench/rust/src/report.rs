@@ -45,7 +45,7 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:<8} {:<12} {:>5} tasks {:>9.0}/s  p50 {:>6} µs  p99 {:>6} µs  max {:>7} µs",
+            "{:<13} {:<12} {:>5} tasks {:>9.0}/s  p50 {:>6} µs  p99 {:>6} µs  max {:>7} µs",
             self.system, self.workload, self.tasks, self.ops_per_s, self.p50_us, self.p99_us, self.max_us
         )
     }
@@ -61,7 +61,8 @@ pub(crate) fn print(rows: &[Row]) {
     for ((workload, tasks, system), rows) in &cells {
         let middle = median(rows);
         let against = cells.get(&(*workload, *tasks, "bare")).map_or(f64::NAN, |bare| ratio(rows, bare));
-        println!("{} {:>6.2} of bare", Row { system, workload, tasks: *tasks, ..middle.clone() }, against);
+        let row = Row { system, workload, tasks: *tasks, ..middle.clone() };
+        if against.is_nan() { println!("{row}") } else { println!("{row} {against:>6.2} of bare") }
     }
 }
 

@@ -6,7 +6,7 @@ use std::error::Error;
 /// A system under measurement.
 #[derive(Clone)]
 pub(crate) enum Subject {
-    Tenure(tenure::Client),
+    Tenure(tenure::Client, tenure::Kind),
     Bare(Bare),
 }
 
@@ -19,15 +19,19 @@ pub(crate) enum Cycle {
 impl Subject {
     pub(crate) async fn connect(system: &str, url: &str) -> Result<Self, Box<dyn Error>> {
         match system {
-            "tenure" => Ok(Self::Tenure(tenure::connect(url).await?)),
+            "tenure" => Ok(Self::Tenure(tenure::connect(url).await?, tenure::Kind::Reentrant)),
+            "tenure-simple" => Ok(Self::Tenure(tenure::connect(url).await?, tenure::Kind::Simple)),
             "bare" => Ok(Self::Bare(Bare::connect(url).await?)),
-            other => Err(format!("no such system, choose from tenure and bare: system=`{other}`").into()),
+            other => {
+                Err(format!("no such system, choose from tenure, tenure-simple and bare: system=`{other}`").into())
+            }
         }
     }
 
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Tenure(_) => "tenure",
+            Self::Tenure(_, tenure::Kind::Simple) => "tenure-simple",
+            Self::Tenure(..) => "tenure",
             Self::Bare(_) => "bare",
         }
     }
@@ -35,7 +39,7 @@ impl Subject {
     /// A lock on this key for one task.
     pub(crate) fn cycle(&self, key: &str, task: usize) -> Result<Cycle, Box<dyn Error>> {
         Ok(match self {
-            Self::Tenure(client) => Cycle::Tenure(client.lock(key)?),
+            Self::Tenure(client, kind) => Cycle::Tenure(client.lock_of(*kind, key)?),
             Self::Bare(bare) => Cycle::Bare {
                 bare: bare.clone(),
                 key: key.to_owned(),
