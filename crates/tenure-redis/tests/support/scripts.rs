@@ -6,14 +6,14 @@ use tenure_redis::redis::Script;
 macro_rules! hash {
     ($name:ident, $($file:literal),+) => {
         pub(crate) static $name: LazyLock<String> = LazyLock::new(|| {
-            let source = concat!($(include_str!(concat!("../../scripts/reentrant/", $file, ".lua"))),+);
+            let source = concat!($(include_str!(concat!("../../scripts/", $file, ".lua"))),+);
             Script::new(source).get_hash().to_owned()
         });
     };
 }
 
-hash!(ACQUIRE, "acquire", "holder");
-hash!(REENTER, "reenter", "count");
-hash!(RENEW, "renew");
-hash!(RELEASE, "release");
-hash!(LEAVE, "leave", "count");
+hash!(ACQUIRE, "reentrant/acquire", "reentrant/holder");
+hash!(REENTER, "reentrant/reenter", "reentrant/count");
+hash!(RENEW, "reentrant/renew");
+hash!(RELEASE, "reentrant/release", "nested/rest");
+hash!(LEAVE, "reentrant/leave", "reentrant/count");
