@@ -5,17 +5,13 @@ mod support;
 
 use futures_util::future;
 use std::time::Instant;
-use support::{PATIENCE, ask, backend, builder, client, connections, count_of, eventually, exists, lock_channels, ms};
-use tenure_core::{Backend, Claim, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
+use support::{
+    PATIENCE, acquire, ask, backend, builder, claim, client, connections, count_of, eventually, exists, lock_channels,
+    ms,
+};
+use tenure_core::{Backend, Client, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, StoreErrorKind};
+use tenure_redis::{Config, redis};
 use tenure_testkit::{FaultProxy, RedisServer};
-
-fn claim(number: u64) -> Claim {
-    Claim::new("01234567-89ab-cdef-0123-456789abcdef", number)
-}
-
-fn acquire(number: u64) -> Operation {
-    Operation::Acquire { claim: claim(number), under: Vec::new(), lease: ms(30_000), stay: Stay::No }
-}
 
 /// A backend that is connected and whose server knows the scripts that the tests count.
 async fn warm(server: &RedisServer, url: &str) -> tenure_redis::Redis {
@@ -264,7 +260,10 @@ async fn killed_subscriptions_come_back() {
 
 /// Locks, contends, wakes and releases: all that a way in must be good for.
 async fn works(url: &str) {
-    let (one, other) = (client(url).await, client(url).await);
+    work(client(url).await, client(url).await).await;
+}
+
+async fn work(one: Client, other: Client) {
     let guard = one.lock("app:k").unwrap().lock_with(Options::new()).await.unwrap();
     let lock = other.lock("app:k").unwrap();
     assert!(lock.try_lock().await.unwrap().is_none());
@@ -310,6 +309,35 @@ async fn a_unix_socket_and_its_options() {
     let server = RedisServer::builder().unix_socket().password("p w+x").start();
     works(&format!("{}?password=p%20w+x&db=3", server.socket_url())).await;
     assert!(ask::<String>(&server, &["INFO", "keyspace"]).contains("db3:"));
+}
+
+/// A client that was set up elsewhere speaks either version of the protocol.
+#[tokio::test]
+async fn a_client_that_was_set_up_elsewhere() {
+    let server = RedisServer::builder().password("secret").start();
+    for protocol in ["resp2", "resp3"] {
+        let url = format!("{}?protocol={protocol}", server.url_as("", "secret"));
+        let connect = async || {
+            let config = Config::from_client(redis::Client::open(url.as_str()).unwrap());
+            builder().connect(config.into_backend()).await.unwrap()
+        };
+        work(connect().await, connect().await).await;
+        let (one, other) = (connect().await, connect().await);
+        let (one, other) = (one.lock("k").unwrap(), other.lock("k").unwrap());
+        let began = Instant::now();
+        for _ in 0..10 {
+            let guard = one.lock().await.unwrap();
+            let waiting = tokio::spawn({
+                let other = other.clone();
+                async move { other.lock().await.unwrap().release().await.unwrap() }
+            });
+            eventually("it stands in line", PATIENCE, || exists(&server, "tenure:line:{k}")).await;
+            guard.release().await.unwrap();
+            support::soon("it gets in", waiting).await.unwrap();
+        }
+        // Whoever hears nothing looks once a second.
+        assert!(began.elapsed() < ms(5000), "{protocol}: {:?}", began.elapsed());
+    }
 }
 
 #[tokio::test]

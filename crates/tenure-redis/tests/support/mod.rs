@@ -8,7 +8,7 @@ pub(crate) mod scripts;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tenure_core::{Builder, Claim, Client, Error, Guard, Key, Lock, Loss, Options, Release};
+use tenure_core::{Builder, Claim, Client, Error, Guard, Key, Lock, Loss, Operation, Options, Release, Stay};
 use tenure_redis::redis::{FromRedisValue, from_redis_value};
 use tenure_redis::{Config, Redis};
 use tenure_testkit::history::boottime_now;
@@ -42,6 +42,16 @@ pub(crate) async fn client(url: &str) -> Client {
 /// A client with leases so long that a lock left behind is noticed.
 pub(crate) async fn client_of(server: &RedisServer) -> Client {
     Client::builder().connect(backend(&server.url())).await.unwrap()
+}
+
+/// A claim of a client that is none of those under test.
+pub(crate) fn claim(number: u64) -> Claim {
+    Claim::new("01234567-89ab-cdef-0123-456789abcdef", number)
+}
+
+/// That claim's way into a lock, for a lease that no test sees the end of.
+pub(crate) fn acquire(number: u64) -> Operation {
+    Operation::Acquire { claim: claim(number), under: Vec::new(), lease: ms(30_000), stay: Stay::No }
 }
 
 /// Looks until it is so.
