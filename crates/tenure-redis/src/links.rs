@@ -8,20 +8,29 @@ use crate::error::unreachable;
 use redis::Cmd;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::StoreError;
 use tokio::runtime::{Handle, Id};
 
-/// More runtimes than a process has at a time; beyond it the connections of runtimes long gone are let go.
+/// So many runtimes are nothing to tidy up after.
 const MANY: usize = 32;
+/// A connection that nobody has used for so long is let go, should there be many.
+const IDLE: Duration = Duration::from_secs(60);
 /// A connection that has answered nothing that was sent for this long is dead, not slow.
 const DEAD: Duration = Duration::from_millis(250);
 
 pub(crate) struct Links<D: Driver> {
     driver: D,
-    by_runtime: Mutex<HashMap<Id, Arc<Slot<D::Link>>>>,
+    slots: Mutex<Slots<D::Link>>,
     opened: AtomicU64,
+}
+
+/// The runtimes' connections.
+struct Slots<L> {
+    by_runtime: HashMap<Id, Arc<Slot<L>>>,
+    /// How many there may be before they are looked through.
+    tidy_at: usize,
 }
 
 /// A runtime's connection, if it has one.
@@ -31,11 +40,15 @@ struct Slot<L> {
 }
 
 struct Current<L> {
-    link: Option<L>,
+    open: Option<Open<L>>,
     /// Rises with every connection, so that a failure of an old one does not cost the new one.
     generation: u64,
-    /// When the last request was sent that this connection answered, or when it was opened.
-    answered: Option<Instant>,
+}
+
+struct Open<L> {
+    link: L,
+    /// When the last request was sent that was answered, or when the connection was opened.
+    answered: Instant,
 }
 
 /// A connection in use.
@@ -47,7 +60,8 @@ pub(crate) struct InUse<L> {
 
 impl<D: Driver> Links<D> {
     pub(crate) fn new(driver: D) -> Self {
-        Self { driver, by_runtime: Mutex::default(), opened: AtomicU64::new(0) }
+        let slots = Mutex::new(Slots { by_runtime: HashMap::new(), tidy_at: MANY });
+        Self { driver, slots, opened: AtomicU64::new(0) }
     }
 
     pub(crate) fn driver(&self) -> &D {
@@ -80,8 +94,7 @@ impl<D: Driver> Links<D> {
             self.opened.fetch_add(1, Ordering::AcqRel);
             let mut current = slot.lock();
             current.generation += 1;
-            current.link = Some(link.clone());
-            current.answered = Some(Instant::now());
+            current.open = Some(Open { link: link.clone(), answered: Instant::now() });
             Ok(InUse { link, slot: Arc::clone(&slot), generation: current.generation })
         });
         match opened.await {
@@ -92,31 +105,57 @@ impl<D: Driver> Links<D> {
 
     fn slot(&self) -> Arc<Slot<D::Link>> {
         let runtime = Handle::current().id();
-        let mut by_runtime = self.by_runtime.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = by_runtime.get(&runtime) {
+        let mut slots = self.lock();
+        if let Some(slot) = slots.by_runtime.get(&runtime) {
             return Arc::clone(slot);
         }
-        if by_runtime.len() >= MANY {
-            by_runtime.clear();
+        if slots.by_runtime.len() >= slots.tidy_at {
+            slots.tidy(Instant::now());
         }
-        Arc::clone(by_runtime.entry(runtime).or_insert_with(Slot::empty))
+        Arc::clone(slots.by_runtime.entry(runtime).or_insert_with(Slot::empty))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots<D::Link>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<L: Link> Slots<L> {
+    /// Lets go of what runtimes that are gone have left, and of what is not used.
+    fn tidy(&mut self, now: Instant) {
+        self.by_runtime.retain(|_, slot| slot.is_wanted(now));
+        // Whoever is left stays for a while: to look at all of them again for each that comes would take ever longer.
+        self.tidy_at = MANY.max(2 * self.by_runtime.len());
     }
 }
 
 impl<L: Link> Slot<L> {
     fn empty() -> Arc<Self> {
-        let current = Current { link: None, generation: 0, answered: None };
+        let current = Current { open: None, generation: 0 };
         Arc::new(Self { current: Mutex::new(current), opening: tokio::sync::Mutex::default() })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Current<L>> {
+    fn lock(&self) -> MutexGuard<'_, Current<L>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn in_use(self: &Arc<Self>) -> Option<InUse<L>> {
         let current = self.lock();
-        let link = current.link.clone()?;
+        let link = current.open.as_ref()?.link.clone();
         Some(InUse { link, slot: Arc::clone(self), generation: current.generation })
+    }
+
+    /// Whether somebody opens or uses the connection now, or did of late.
+    fn is_wanted(self: &Arc<Self>, now: Instant) -> bool {
+        let of_late = |open: &Open<L>| now.saturating_duration_since(open.answered) < IDLE;
+        Arc::strong_count(self) > 1 || self.lock().open.as_ref().is_some_and(of_late)
+    }
+}
+
+impl<L> Current<L> {
+    /// The connection of this generation, unless it was given up.
+    fn of(&mut self, generation: u64) -> Option<&mut Open<L>> {
+        self.open.as_mut().filter(|_| self.generation == generation)
     }
 }
 
@@ -140,21 +179,61 @@ impl<L: Link> InUse<L> {
     /// What the end of a request that was sent then says about the connection.
     fn judge(&self, sent: Instant, failure: Option<&Failure>) {
         let mut current = self.slot.lock();
-        if current.generation != self.generation {
-            return;
-        }
+        let Some(open) = current.of(self.generation) else { return };
         let dead = match failure {
             Some(Failure::Dead(_)) => true,
             // Many short waits are as telling as a long one.
-            Some(Failure::Late) => current.answered.is_some_and(|answered| answered.elapsed() >= DEAD),
-            None | Some(Failure::NoScript | Failure::Refused(_)) => {
-                current.answered = current.answered.max(Some(sent));
-                false
-            }
+            Some(Failure::Late) => open.answered.elapsed() >= DEAD,
+            None | Some(Failure::NoScript | Failure::Refused(_)) => false,
         };
         if dead {
             // The next request opens another.
-            current.link = None;
+            current.open = None;
+        } else if !matches!(failure, Some(Failure::Late)) {
+            open.answered = open.answered.max(sent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::RedisRs;
+    use crate::settings::Settings;
+    use tenure_testkit::RedisServer;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn links(server: &RedisServer) -> Links<RedisRs> {
+        Links::new(RedisRs::set_up(Settings::read(&server.url()).unwrap()).unwrap())
+    }
+
+    fn connect(links: &Links<RedisRs>) -> Runtime {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let _ = runtime.block_on(links.get(Duration::from_secs(5)));
+        runtime
+    }
+
+    #[test]
+    fn runtimes_that_use_their_connections_keep_them() {
+        let server = RedisServer::start();
+        let links = links(&server);
+        let _runtimes: Vec<Runtime> = (0..MANY * 3).map(|_| connect(&links)).collect();
+        assert_eq!(links.lock().by_runtime.len(), MANY * 3);
+        links.lock().tidy(Instant::now());
+        assert_eq!(links.lock().by_runtime.len(), MANY * 3);
+        links.lock().tidy(Instant::now() + IDLE);
+        assert_eq!(links.lock().by_runtime.len(), 0, "nobody has used them for long");
+    }
+
+    /// As where every request has a runtime of its own, and there is no server.
+    #[test]
+    fn runtimes_without_a_connection_do_not_pile_up() {
+        let server = RedisServer::start();
+        server.kill();
+        let links = links(&server);
+        for _ in 0..MANY * 3 {
+            drop(connect(&links));
+        }
+        assert!(links.lock().by_runtime.len() <= MANY, "{}", links.lock().by_runtime.len());
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::time::Instant;
-use support::{LEASE, PATIENCE, backend, builder, client, count_of, eventually, exists, ms, soon};
+use support::{LEASE, PATIENCE, accepted, backend, builder, client, count_of, eventually, exists, ms, soon};
 use tenure_core::Release;
 use tenure_testkit::RedisServer;
 use tokio::runtime::{Builder, Runtime};
@@ -103,4 +103,22 @@ fn a_blocked_executor_loses_no_lock() {
         assert_eq!(guard.token(), token);
         assert_eq!(guard.release().await.unwrap(), Release::Released);
     });
+}
+
+/// As many as a server has that runs one per core: each keeps its connection, however many others come and go.
+#[test]
+fn forty_runtimes_keep_forty_connections() {
+    let server = RedisServer::start();
+    let runtimes: Vec<Runtime> = (0..40).map(|_| current_thread()).collect();
+    let client = runtimes[0].block_on(client(&server.url()));
+    let before = accepted(&server);
+    for _ in 0..10 {
+        for (n, runtime) in runtimes.iter().enumerate() {
+            let lock = client.lock(&format!("k{n}")).unwrap();
+            runtime.block_on(async { lock.lock().await.unwrap().release().await.unwrap() });
+        }
+    }
+    let opened = accepted(&server) - before;
+    eprintln!("400 cycles on 40 runtimes opened {opened} connections");
+    assert!((39..50).contains(&opened), "400 cycles on 40 runtimes opened {opened} connections");
 }

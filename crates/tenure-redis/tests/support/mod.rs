@@ -131,6 +131,12 @@ pub(crate) fn connections(server: &RedisServer, kind: &str) -> usize {
     ask::<String>(server, &["CLIENT", "LIST", "TYPE", kind]).lines().filter(|line| !line.trim().is_empty()).count()
 }
 
+/// How many connections the server has accepted so far.
+pub(crate) fn accepted(server: &RedisServer) -> usize {
+    let stats: String = ask(server, &["INFO", "stats"]);
+    stats.lines().find_map(|line| line.strip_prefix("total_connections_received:")).unwrap().trim().parse().unwrap()
+}
+
 /// The key that [`Contention`] is about.
 pub(crate) const KEY: &str = "contended";
 const WORKERS: usize = 4;
