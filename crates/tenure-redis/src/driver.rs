@@ -98,6 +98,8 @@ pub(crate) enum Failure {
     Dead(StoreError),
     /// The server does not know the script of this hash. Nothing was done.
     NoScript,
+    /// The server is a replica, and writes nothing: another connection may lead to the primary. Nothing was done.
+    Replica(StoreError),
     /// The server said no.
     Refused(StoreError),
 }
@@ -106,7 +108,7 @@ impl From<Failure> for StoreError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Late => crate::error::unanswered(),
-            Failure::Dead(error) | Failure::Refused(error) => error,
+            Failure::Dead(error) | Failure::Replica(error) | Failure::Refused(error) => error,
             Failure::NoScript => {
                 StoreError::new(StoreErrorKind::Unexpected, "redis does not know a script that it was just told")
             }

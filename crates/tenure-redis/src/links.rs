@@ -19,6 +19,9 @@ const MANY: usize = 32;
 const IDLE: Duration = Duration::from_secs(60);
 /// A connection that has answered nothing that was sent for this long is dead, not slow.
 const DEAD: Duration = Duration::from_millis(250);
+/// A connection to a replica is given up no more often than this: those who wait must not connect anew with every
+/// attempt while the name still leads there.
+const REPLICA: Duration = Duration::from_millis(100);
 
 pub(crate) struct Links<D: Driver> {
     driver: D,
@@ -43,6 +46,8 @@ struct Current<L> {
     open: Option<Open<L>>,
     /// Rises with every connection, so that a failure of an old one does not cost the new one.
     generation: u64,
+    /// When one was last given up for leading to a replica.
+    left_replica: Option<Instant>,
 }
 
 struct Open<L> {
@@ -131,7 +136,7 @@ impl<L: Link> Slots<L> {
 
 impl<L: Link> Slot<L> {
     fn empty() -> Arc<Self> {
-        let current = Current { open: None, generation: 0 };
+        let current = Current { open: None, generation: 0, left_replica: None };
         Arc::new(Self { current: Mutex::new(current), opening: tokio::sync::Mutex::default() })
     }
 
@@ -160,7 +165,7 @@ impl<L> Current<L> {
 }
 
 impl<L: Link> InUse<L> {
-    /// Sends one command, and gives the connection up if it turns out to be dead.
+    /// Sends one command, and gives the connection up if it turns out to be of no more use.
     pub(crate) async fn send(&mut self, command: &Cmd, within: Duration) -> Answer {
         let sent = Instant::now();
         let answer = self.link.send(command, within).await;
@@ -179,16 +184,21 @@ impl<L: Link> InUse<L> {
     /// What the end of a request that was sent then says about the connection.
     fn judge(&self, sent: Instant, failure: Option<&Failure>) {
         let mut current = self.slot.lock();
+        let left_replica = current.left_replica;
         let Some(open) = current.of(self.generation) else { return };
-        let dead = match failure {
+        let useless = match failure {
             Some(Failure::Dead(_)) => true,
             // Many short waits are as telling as a long one.
             Some(Failure::Late) => open.answered.elapsed() >= DEAD,
+            Some(Failure::Replica(_)) => left_replica.is_none_or(|left| left.elapsed() >= REPLICA),
             None | Some(Failure::NoScript | Failure::Refused(_)) => false,
         };
-        if dead {
+        if useless {
             // The next request opens another.
             current.open = None;
+            if let Some(Failure::Replica(_)) = failure {
+                current.left_replica = Some(Instant::now());
+            }
         } else if !matches!(failure, Some(Failure::Late)) {
             open.answered = open.answered.max(sent);
         }

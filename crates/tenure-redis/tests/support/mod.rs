@@ -3,6 +3,7 @@
 // Every test binary uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod name;
 pub(crate) mod scripts;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use tenure_core::{StoreError, StoreErrorKind};
 pub(super) fn failure(error: &RedisError) -> Failure {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::NoScript) => Failure::NoScript,
+        ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown) => Failure::Replica(told(error)),
         _ if error.is_timeout() => Failure::Late,
         // Whatever it is that a socket says, nothing more comes from it.
         ErrorKind::Io => Failure::Dead(told(error)),
