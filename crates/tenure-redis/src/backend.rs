@@ -9,7 +9,6 @@ use crate::script::Scripts;
 use crate::{names, reply, wakeups};
 use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
@@ -21,7 +20,6 @@ use tenure_core::{
 pub struct Redis {
     links: Links<RedisRs>,
     lines: Lines,
-    calendar: Calendar,
 }
 
 impl Redis {
@@ -38,7 +36,7 @@ impl Redis {
     };
 
     pub(crate) fn new(driver: RedisRs) -> Self {
-        Self { links: Links::new(driver), lines: Lines::default(), calendar: Calendar::default() }
+        Self { links: Links::new(driver), lines: Lines::default() }
     }
 
     /// Runs a script, sending its text only if the server does not know it.
@@ -105,11 +103,9 @@ impl Backend for Redis {
     ) -> Result<Outcome, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
-        // Asked after the connection was had: one that was just opened may lead to another server.
-        let opened = self.links.opened();
         let hints = match operation {
             Operation::Acquire { stay, .. } => Hints {
-                look_at_clock: self.calendar.is_due(began, opened),
+                look_at_clock: in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true),
                 since: matches!(stay, Stay::Waited { .. }).then(|| self.lines.since(key)).flatten(),
             },
             _ => Hints::default(),
@@ -118,10 +114,8 @@ impl Backend for Redis {
         let answer = run_on(&mut in_use, &call, began, within).await;
         if hints.look_at_clock {
             // Only a grant looks at the clock; a claim that held already is told its token of then.
-            match answer {
-                Ok(Value::Int(token)) if token > 0 => self.calendar.looked(began, opened),
-                _ => self.calendar.not_looked(),
-            }
+            let looked = matches!(answer, Ok(Value::Int(token)) if token > 0);
+            in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
         }
         let answer = answer?;
         match operation {
@@ -227,47 +221,6 @@ impl Backend for Redis {
 
     async fn listen(&self, port: Port) {
         wakeups::listen(self.links.driver(), &self.lines, port).await;
-    }
-}
-
-/// When the watermark was last brought up to the server's clock by this client.
-///
-/// Tokens are counted on from the watermark, which costs the server less than looking at its clock for each of them.
-/// They then lie behind the clock by about this long, which is how precisely a token tells since when a lock is held.
-/// A new connection may lead to another server, so it starts anew.
-#[derive(Default)]
-struct Calendar(Mutex<Option<(Instant, u64)>>);
-
-impl Calendar {
-    const GOOD_FOR: Duration = Duration::from_millis(50);
-
-    fn lock(&self) -> MutexGuard<'_, Option<(Instant, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a request sent now is to look at the clock. On a connection that was not looked over yet, every request
-    /// does until one has; from then on one at a time, however many are under way.
-    fn is_due(&self, now: Instant, opened: u64) -> bool {
-        match &mut *self.lock() {
-            Some((at, connection)) if *connection == opened => {
-                let due = now.duration_since(*at) >= Self::GOOD_FOR;
-                if due {
-                    *at = now;
-                }
-                due
-            }
-            _ => true,
-        }
-    }
-
-    /// A request sent at `now` has brought the watermark up.
-    fn looked(&self, now: Instant, opened: u64) {
-        *self.lock() = Some((now, opened));
-    }
-
-    /// A request that was to look at the clock did not come to it.
-    fn not_looked(&self) {
-        *self.lock() = None;
     }
 }
 

@@ -4,6 +4,7 @@
 //! their own.
 
 mod backend;
+mod calendar;
 mod call;
 mod config;
 mod driver;

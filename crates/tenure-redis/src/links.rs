@@ -3,11 +3,11 @@
 //! A connection is driven by a task on the runtime that opened it. If that runtime is blocked, or gone, nobody else may
 //! suffer: so every runtime, the one of the client's own thread among them, has a connection of its own.
 
+use crate::calendar::Calendar;
 use crate::driver::{Answer, Driver, Failure, Link};
 use crate::error::unreachable;
 use redis::Cmd;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::StoreError;
@@ -26,7 +26,6 @@ const REPLICA: Duration = Duration::from_millis(100);
 pub(crate) struct Links<D: Driver> {
     driver: D,
     slots: Mutex<Slots<D::Link>>,
-    opened: AtomicU64,
 }
 
 /// The runtimes' connections.
@@ -54,6 +53,7 @@ struct Open<L> {
     link: L,
     /// When the last request was sent that was answered, or when the connection was opened.
     answered: Instant,
+    calendar: Calendar,
 }
 
 /// A connection in use.
@@ -65,17 +65,11 @@ pub(crate) struct InUse<L> {
 
 impl<D: Driver> Links<D> {
     pub(crate) fn new(driver: D) -> Self {
-        let slots = Mutex::new(Slots { by_runtime: HashMap::new(), tidy_at: MANY });
-        Self { driver, slots, opened: AtomicU64::new(0) }
+        Self { driver, slots: Mutex::new(Slots { by_runtime: HashMap::new(), tidy_at: MANY }) }
     }
 
     pub(crate) fn driver(&self) -> &D {
         &self.driver
-    }
-
-    /// How many connections have been opened so far.
-    pub(crate) fn opened(&self) -> u64 {
-        self.opened.load(Ordering::Acquire)
     }
 
     /// This runtime's connection, opened if need be.
@@ -96,10 +90,10 @@ impl<D: Driver> Links<D> {
                 return Ok(in_use);
             }
             let link = self.driver.open(within).await?;
-            self.opened.fetch_add(1, Ordering::AcqRel);
             let mut current = slot.lock();
             current.generation += 1;
-            current.open = Some(Open { link: link.clone(), answered: Instant::now() });
+            let calendar = Calendar::default();
+            current.open = Some(Open { link: link.clone(), answered: Instant::now(), calendar });
             Ok(InUse { link, slot: Arc::clone(&slot), generation: current.generation })
         });
         match opened.await {
@@ -179,6 +173,11 @@ impl<L: Link> InUse<L> {
         let answers = self.link.send_all(commands, within).await;
         self.judge(sent, answers.as_ref().err());
         answers
+    }
+
+    /// The calendar of the server at the other end; none if the connection was given up meanwhile.
+    pub(crate) fn calendar<T>(&self, ask: impl FnOnce(&mut Calendar) -> T) -> Option<T> {
+        self.slot.lock().of(self.generation).map(|open| ask(&mut open.calendar))
     }
 
     /// What the end of a request that was sent then says about the connection.

@@ -5,8 +5,8 @@ mod support;
 
 use std::time::Instant;
 use support::name::Name;
-use support::{LEASE, PATIENCE, accepted, client, connections, eventually, exists, ms, soon};
-use tenure_core::{ErrorKind, Release};
+use support::{LEASE, PATIENCE, accepted, acquire, backend, client, connections, eventually, exists, ms, soon};
+use tenure_core::{Backend, ErrorKind, Key, Kind, Outcome, Release};
 use tenure_testkit::RedisServer;
 use tokio::task::JoinSet;
 
@@ -90,4 +90,30 @@ async fn a_replica_is_not_stormed() {
     let opened = accepted(&replica) - before;
     eprintln!("200 who wait opened {opened} connections in {:?}", began.elapsed());
     assert!(opened <= 30, "200 who wait opened {opened} connections in {:?}", began.elapsed());
+}
+
+/// One runtime is still connected to the old server, another already to the new one. That the first has looked at its
+/// server's clock says nothing of the second's, whose watermark may lie behind.
+#[test]
+fn a_look_at_one_servers_clock_does_not_count_for_another() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (early, late) = (runtime(), runtime());
+    let (old, new) = (start(), start());
+    let name = Name::of(&old);
+    let backend = backend(&name.url());
+    let token = |runtime: &tokio::runtime::Runtime, number| {
+        let key = Key::new(&format!("k{number}")).unwrap();
+        match runtime.block_on(backend.apply(Kind::Reentrant, &key, &acquire(number), PATIENCE)).unwrap() {
+            Outcome::Granted(grant) => grant.token,
+            other => panic!("{other:?}"),
+        }
+    };
+    token(&early, 1);
+    name.point_at(&new);
+    // As a replica would have it that was cut off in 2001, a moment after which a watermark is taken for granted.
+    new.command(&["SET", "tenure:fence", "1000000000000001"]);
+    late.block_on(backend.reach(PATIENCE)).unwrap();
+    let before = token(&early, 2);
+    let after = token(&late, 3);
+    assert!(after > before, "{after} was handed out after {before}");
 }
