@@ -26,6 +26,7 @@ elseif kind == 'hash' then
 end
 if #claims > 0 then
   redis.call('DEL', KEYS[1])
+  -- the lock is free by now, and an error would say that it is not: whoever cannot be told looks by itself
   for i = 1, #claims do
     redis.pcall('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
   end
@@ -33,6 +34,6 @@ if #claims > 0 then
   if first[1] then
     redis.pcall('PUBLISH', ARGV[1] .. first[1], 'turn ' .. KEYS[1])
   end
-  redis.call('PUBLISH', KEYS[2], '0')
+  redis.pcall('PUBLISH', KEYS[2], '0')
 end
 return sight

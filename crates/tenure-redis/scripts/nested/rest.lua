@@ -32,10 +32,11 @@ if need ~= 0 then
 else
   redis.call('DEL', KEYS[1])
 end
+-- the claim is out by now, and an error would say that it is not: whoever cannot be told looks by itself
 local first = redis.pcall('ZPOPMIN', KEYS[3])
 if first[1] then
   redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
 end
 -- those who wait for a claim beside theirs to go are told too
-redis.call('PUBLISH', KEYS[2], '0')
+redis.pcall('PUBLISH', KEYS[2], '0')
 return need == 0 and 1 or 2

@@ -13,12 +13,12 @@ if ARGV[3] ~= '' then
   return 3
 end
 redis.call('DEL', KEYS[1])
+-- the lock is free by now, and an error would say that it is not: whoever cannot be told looks by itself
 if string.sub(value, -5) == ' line' then
-  -- the lock is free by now: that nobody can be called must not keep the rest from being told
   local first = redis.pcall('ZPOPMIN', KEYS[3])
   if first[1] then
     redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
   end
 end
-redis.call('PUBLISH', KEYS[2], '0')
+redis.pcall('PUBLISH', KEYS[2], '0')
 return 1
