@@ -35,7 +35,7 @@ pub(crate) static REENTRANT: Scripts = Scripts {
     acquire: script!("reentrant/acquire", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
-    release: script!("reentrant/release", "nested/rest"),
+    release: script!("reentrant/release", "nested/rest", "common/note"),
     leave: script!("reentrant/leave", "reentrant/count"),
 };
 
@@ -44,7 +44,7 @@ pub(crate) static NESTED: Scripts = Scripts {
     acquire: script!("nested/acquire", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
-    release: script!("nested/release", "nested/rest"),
+    release: script!("nested/release", "nested/rest", "common/note"),
     leave: script!("reentrant/leave", "nested/count"),
 };
 
@@ -53,7 +53,7 @@ pub(crate) static SIMPLE: Scripts = Scripts {
     acquire: script!("simple/acquire", "simple/holder"),
     reenter: script!("simple/reenter"),
     renew: script!("simple/renew"),
-    release: script!("simple/release"),
+    release: script!("simple/release", "common/note"),
     leave: script!("simple/reenter"),
 };
 

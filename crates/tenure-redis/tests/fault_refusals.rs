@@ -4,8 +4,9 @@
 mod support;
 
 use std::net::TcpStream;
-use support::{PATIENCE, ask, backend, builder, client, connections, eventually, exists, ms, soon};
-use tenure_core::{ErrorKind, Options, Release};
+use support::{PATIENCE, ask, backend, builder, claim, client, connections, eventually, exists, ms, soon};
+use tenure_core::kernel::{Cancelled, FIRST_ENTRY};
+use tenure_core::{Backend, Claim, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
 use tenure_testkit::RedisServer;
 
 /// Takes every connection the server has to give but those that are there.
@@ -67,6 +68,62 @@ async fn full_memory_is_ridden_out() {
     assert!(tokio::time::timeout(ms(300), &mut waiting).await.is_err(), "it gave up");
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_eq!(soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap(), Release::Released);
+}
+
+/// An acquire that was given up is cancelled, and what it had been granted is freed: that needs no memory. Nor does the
+/// note that it was cancelled, once the lock is out of the way.
+#[tokio::test]
+async fn what_was_given_up_is_freed_with_full_memory() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let key = |name: &str| Key::new(name).unwrap();
+    let nested = Claim::nested(claim(0).client(), 3);
+    let acquire = |claim: &Claim, under: &[Claim]| Operation::Acquire {
+        claim: claim.clone(),
+        under: under.to_vec(),
+        lease: ms(30_000),
+        stay: Stay::No,
+    };
+    let cancel = |claim: &Claim| Operation::Release {
+        claim: claim.clone(),
+        left: 0,
+        change: u32::MAX,
+        lease: ms(30_000),
+        keep: ms(0),
+        cancel: Some(Cancelled { entry: FIRST_ENTRY, remember: ms(60_000) }),
+    };
+    let locks = [
+        ("reentrant", Kind::Reentrant, claim(1), vec![], Outcome::Released),
+        ("simple", Kind::Simple, claim(2), vec![], Outcome::Released),
+        ("nested", Kind::Reentrant, nested, vec![claim(4)], Outcome::Left),
+    ];
+    backend.apply(Kind::Reentrant, &key("nested"), &acquire(&claim(4), &[]), PATIENCE).await.unwrap();
+    for (name, kind, claim, under, _) in &locks {
+        let taken = backend.apply(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
+        assert!(matches!(taken, Outcome::Granted(_)), "{name}: {taken:?}");
+    }
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    for (name, kind, claim, _, freed) in &locks {
+        let outcome = backend.apply(*kind, &key(name), &cancel(claim), PATIENCE).await;
+        let seen = backend.apply(*kind, &key(name), &Operation::Inspect, PATIENCE).await.unwrap();
+        let Outcome::Seen(seen) = seen else { panic!("{seen:?}") };
+        let holds = seen.is_some_and(|seen| seen.holders.iter().any(|holder| holder.claim == *claim));
+        assert!(!holds, "{name}: it still holds, and the answer was {outcome:?}");
+        assert_eq!(outcome.as_ref(), Ok(freed), "{name}");
+    }
+    // Where there is nothing to be freed, there is nothing done, and so it is said.
+    for (kind, claim) in
+        [(Kind::Reentrant, claim(5)), (Kind::Simple, claim(6)), (Kind::Reentrant, Claim::nested("a", 7))]
+    {
+        let error = backend.apply(kind, &key("free"), &cancel(&claim), PATIENCE).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
+    }
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert!(server.keys("tenure:cancelled:{free}:*").is_empty());
+    for (name, kind, claim, under, _) in &locks {
+        let late = backend.apply(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
+        assert_eq!(late, Outcome::Refused, "{name}: it was cancelled");
+    }
 }
 
 #[tokio::test]

@@ -1,42 +1,46 @@
 -- rest: a claim leaves a lock that others, above it or under it, may be in.
 -- keys, args: as reentrant/release.lua
--- reply: 1 if the lock is free; 2 if others are still in; 3 if it stays taken for as long as was asked
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local fields = redis.call('HGETALL', KEYS[1])
--- how long the lock must last for those who are still in; 'ever' for as long as it does
-local need = 0
-for i = 1, #fields, 2 do
-  local name, value = fields[i], fields[i + 1]
-  if name ~= ARGV[1] and string.find(name, ':', 1, true) then
-    if string.sub(name, -1) ~= '^' then
-      need = 'ever'
-    elseif need ~= 'ever' then
-      need = math.max(need, tonumber(string.match(value, '%d+$')) - now)
+-- before: `reply`, if it has left already
+-- reply: 1 if the lock is free; 2 if others are still in; 3 if it stays taken for as long as was asked; note.lua follows
+if not reply then
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local fields = redis.call('HGETALL', KEYS[1])
+  -- how long the lock must last for those who are still in; 'ever' for as long as it does
+  local need = 0
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    if name ~= ARGV[1] and string.find(name, ':', 1, true) then
+      if string.sub(name, -1) ~= '^' then
+        need = 'ever'
+      elseif need ~= 'ever' then
+        need = math.max(need, tonumber(string.match(value, '%d+$')) - now)
+      end
     end
   end
-end
-if need == 0 and ARGV[3] ~= '' then
-  if string.sub(ARGV[1], -1) == '^' then
-    redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. string.format('%d', now + ARGV[3] * 1000))
+  if need == 0 and ARGV[3] ~= '' then
+    if string.sub(ARGV[1], -1) == '^' then
+      redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. string.format('%d', now + ARGV[3] * 1000))
+    end
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    reply = 3
+  else
+    if need ~= 0 then
+      redis.call('HDEL', KEYS[1], ARGV[1])
+      if need ~= 'ever' then
+        -- nobody is left whose renewals speak for all
+        redis.call('PEXPIRE', KEYS[1], math.ceil(need / 1000))
+      end
+    else
+      redis.call('DEL', KEYS[1])
+    end
+    -- the claim is out by now, and an error would say that it is not: whoever cannot be told looks by itself
+    local first = redis.pcall('ZPOPMIN', KEYS[3])
+    if first[1] then
+      redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
+    end
+    -- those who wait for a claim beside theirs to go are told too
+    redis.pcall('PUBLISH', KEYS[2], '0')
+    reply = need == 0 and 1 or 2
   end
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  return 3
 end
-if need ~= 0 then
-  redis.call('HDEL', KEYS[1], ARGV[1])
-  if need ~= 'ever' then
-    -- nobody is left whose renewals speak for all
-    redis.call('PEXPIRE', KEYS[1], math.ceil(need / 1000))
-  end
-else
-  redis.call('DEL', KEYS[1])
-end
--- the claim is out by now, and an error would say that it is not: whoever cannot be told looks by itself
-local first = redis.pcall('ZPOPMIN', KEYS[3])
-if first[1] then
-  redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
-end
--- those who wait for a claim beside theirs to go are told too
-redis.pcall('PUBLISH', KEYS[2], '0')
-return need == 0 and 1 or 2

@@ -15,5 +15,5 @@ macro_rules! hash {
 hash!(ACQUIRE, "reentrant/acquire", "reentrant/holder");
 hash!(REENTER, "reentrant/reenter", "reentrant/count");
 hash!(RENEW, "reentrant/renew");
-hash!(RELEASE, "reentrant/release", "nested/rest");
+hash!(RELEASE, "reentrant/release", "nested/rest", "common/note");
 hash!(LEAVE, "reentrant/leave", "reentrant/count");
