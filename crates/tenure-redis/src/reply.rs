@@ -97,7 +97,7 @@ fn entered(fields: &[Value], remaining: Option<Duration>, now: Time) -> Result<V
             _ => return Err(no_lock()),
         }
     }
-    if !fields.is_empty() && above.is_empty() && under.is_empty() && token.is_none() {
+    if !fields.is_empty() && above.is_empty() && under.is_empty() {
         return Err(no_lock());
     }
     let holder = |(claim, count, remaining)| Holder {

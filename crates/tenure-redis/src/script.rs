@@ -32,7 +32,7 @@ pub(crate) struct Scripts {
 
 /// For claims that take a re-entrant lock for themselves.
 pub(crate) static REENTRANT: Scripts = Scripts {
-    acquire: script!("reentrant/acquire", "reentrant/holder"),
+    acquire: script!("reentrant/acquire", "reentrant/stand", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!("reentrant/release", "nested/rest", "common/note"),
@@ -41,7 +41,7 @@ pub(crate) static REENTRANT: Scripts = Scripts {
 
 /// For claims that stand under others.
 pub(crate) static NESTED: Scripts = Scripts {
-    acquire: script!("nested/acquire", "reentrant/holder"),
+    acquire: script!("nested/acquire", "reentrant/stand", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!("nested/release", "nested/rest", "common/note"),

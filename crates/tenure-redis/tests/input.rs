@@ -163,6 +163,54 @@ async fn keys_of_others_are_conflicts_and_stay_unharmed() {
     .await;
 }
 
+/// What others keep in a hash or a string may look like a lock of ours from afar. Whoever waits for it leaves no mark.
+#[tokio::test]
+async fn what_only_looks_like_a_lock_of_ours_is_not_marked_by_those_who_wait() {
+    let uuid = "01234567-89ab-cdef-0123-456789abcdef";
+    let (claim, under) = (format!("{uuid}:9"), format!("{uuid}:9^"));
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let outer = client.lock("outer").unwrap().lock().await.unwrap();
+    let mut wrong = Vec::new();
+    for (what, fields) in [
+        ("a read-write lock with a fence", vec!["mode", "read", "fence", "1794785127916504", &claim, "1"]),
+        ("a garden", vec!["fence", "12", "gate", "1"]),
+        ("a fence alone", vec!["fence", "12"]),
+        ("a fence and a short id", vec!["fence", "12", "a-b:1", "1"]),
+        ("a fence and something with a mark", vec!["fence", "12", "note:^", "5"]),
+        ("a fence and something under the id of a session", vec!["fence", "12", &claim, "three apples"]),
+        ("a fence and a claim that is written differently", vec!["fence", "12", &under, "5"]),
+    ] {
+        server.command(&["DEL", "k"]);
+        server.command(&[["HSET", "k"].as_slice(), &fields].concat());
+        let before = contents(&server);
+        let lock = client.lock("k").unwrap();
+        for options in [Options::new(), Options::new().under(&outer.lineage())] {
+            for (how, error) in [
+                ("waits", lock.lock_with(options.clone().wait(ms(50))).await.err()),
+                ("asks", lock.try_lock_with(options).await.err()),
+            ] {
+                match error {
+                    Some(error) if error.kind() == ErrorKind::Conflict => {}
+                    other => wrong.push(format!("{what}, {how}: {other:?}")),
+                }
+            }
+        }
+        if contents(&server) != before || !server.keys("tenure:line:*").is_empty() {
+            wrong.push(format!("{what} was changed to {:?}", contents(&server)));
+        }
+    }
+    for value in ["ab:1 2", &format!("{claim} 2 apples"), &format!("{claim} 2 \n"), &format!("{uuid}{claim} 2")] {
+        server.command(&["SET", "s", value]);
+        client.simple("s").unwrap().lock_timeout(ms(50)).await.unwrap_err();
+        let now: String = ask(&server, &["GET", "s"]);
+        if now != *value {
+            wrong.push(format!("`{value}` was changed to `{now}`"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// The store's own keys cannot be locked, and trying to does not spoil them.
 #[tokio::test]
 async fn the_watermark_is_no_lock() {
@@ -192,6 +240,8 @@ async fn hashes_that_look_like_locks_at_first_sight_stay_unharmed() {
         ("something kept under the id of a session", &format!("{uuid}:cart"), "three apples"),
         ("something kept under a short id", "a-b-c-d-e:cart", "1"),
         ("an id and a colon", &format!("{uuid}:"), "1"),
+        ("a claim that is written as one of another sort", &format!("{uuid}:1"), "1 0 1"),
+        ("a claim that is written as one of another sort", &format!("{uuid}:1^"), "1"),
     ] {
         server.command(&["DEL", "k"]);
         server.command(&["HSET", "k", field, value]);
@@ -201,6 +251,12 @@ async fn hashes_that_look_like_locks_at_first_sight_stay_unharmed() {
         if server.command(&["DUMP", "k"]) != before {
             harmed.push(what);
         }
+    }
+    for value in [format!("{uuid}:1 2 apples"), format!("{uuid}:1 2{}", "0".repeat(300)), "ab:1 2".to_owned()] {
+        server.command(&["SET", "k", &value]);
+        let error = client.simple("k").unwrap().force_release().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{value}: {error}");
+        assert_eq!(ask::<String>(&server, &["GET", "k"]), value);
     }
     assert!(harmed.is_empty(), "refused as a conflict, and deleted all the same: {harmed:#?}");
 }

@@ -4,8 +4,9 @@
 -- reply: as sight.lua, of before
 local claims = {}
 if kind == 'string' then
-  local client, number = string.match(value, '^([%x-]+):(%d+%^?) %d+')
-  if not client or #client ~= 36 then
+  local held = string.sub(value, -5) == ' line' and string.sub(value, 1, -6) or value
+  local client, number = string.match(held, '^([%x-]+):(%d+%^?) %d+$')
+  if not client or #client ~= 36 or #value >= 128 then
     return redis.error_reply('NOTALOCK the key holds a string that is no lock of this library: look what it is first')
   end
   claims[1] = {client, client .. ':' .. number}
@@ -13,7 +14,8 @@ elseif kind == 'hash' then
   for i = 1, #value, 2 do
     local name = value[i]
     local client = string.match(name, '^([%x-]+):.')
-    if client and #client == 36 and string.find(value[i + 1], '^%d[%d ]*$') then
+    if client and #client == 36
+      and string.find(value[i + 1], string.sub(name, -1) == '^' and '^%d+ %d+ %d+$' or '^%d+$') then
       claims[#claims + 1] = {client, name}
     elseif not (name == 'fence' or name == 'line' or name == 'change' or name == 'nested')
       or not string.find(value[i + 1], '^%d+$') then

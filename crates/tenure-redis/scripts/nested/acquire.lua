@@ -2,6 +2,7 @@
 -- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 the line of clients that wait
 -- args: 1 to 4 as reentrant/acquire.lua, 5 the claims it stands under, one after the other with a '/' between them
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise as holder.lua, which follows
+--        after stand.lua
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
@@ -16,15 +17,16 @@ if redis.call('HLEN', KEYS[1]) > 64 then
 end
 local fields = redis.call('HGETALL', KEYS[1])
 local under = '/' .. ARGV[5] .. '/'
-local fence, mine, others, strangers
+local fence, mine, others, strangers, no_lock
+local over = {}
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]
-  if name == 'fence' then
-    fence = value
-  elseif string.find(name, ':', 1, true) then
-    local over = string.sub(name, -1) == '^' and tonumber(string.match(value, '%d+$')) <= now
-    if over then
-      redis.call('HDEL', KEYS[1], name)
+  if string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.') then
+    local last = string.sub(name, -1) == '^' and string.match(value, '^%d+ %d+ (%d+)$')
+    if last == nil or not (last or string.find(value, '^%d+$')) then
+      no_lock = true
+    elseif last and tonumber(last) <= now then
+      over[#over + 1] = name
     elseif name == ARGV[1] then
       mine = value
     elseif string.find(under, '/' .. name .. '/', 1, true) then
@@ -32,9 +34,20 @@ for i = 1, #fields, 2 do
     else
       strangers = true
     end
+  elseif not string.find(value, '^%d+$') then
+    no_lock = true
+  elseif name == 'fence' then
+    fence = value
   elseif name ~= 'line' and name ~= 'change' and name ~= 'nested' then
-    strangers = true
+    no_lock = true
   end
+end
+if no_lock or (#fields > 0 and not (mine or others or strangers or over[1])) then
+  return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
+end
+-- it is a lock, so that what has ended in it is ours to remove
+for i = 1, #over do
+  redis.call('HDEL', KEYS[1], over[i])
 end
 if mine then
   local count, change, last = string.match(mine, '^(%d+) (%d+) (%d+)$')
@@ -64,9 +77,4 @@ if not strangers and (not others or fence) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   return {fence, '1'}
-end
-if ARGV[4] ~= '' and fence and string.find(fence, '^%d+$') then
-  redis.call('ZADD', KEYS[4], 'NX', tonumber(ARGV[4]) or now, string.match(ARGV[1], '^[^:]*'))
-  redis.call('PEXPIRE', KEYS[4], 3000)
-  redis.call('HSET', KEYS[1], 'line', '1')
 end

@@ -4,7 +4,7 @@
 --       4 '' if the asker goes away when the lock is busy, 'waits' if it stays, since when (server time in µs) if it has
 --       been staying, 5 'more' if others of its client stay behind it
 -- reply: token if granted now (a number, exact below 2^53); {token as text, count} if the claim holds already;
---        0 if it was cancelled; otherwise as holder.lua, which follows
+--        0 if it was cancelled; otherwise as holder.lua, which follows after stand.lua
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
@@ -50,14 +50,7 @@ if held[1] then
   redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
   return {held[2], held[1]}
 end
--- only beside a lock of ours: a field more would change what another key means
-if ARGV[4] ~= '' and held[2] and string.find(held[2], '^%d+$') and redis.call('HLEN', KEYS[1]) <= 8 then
-  local since = tonumber(ARGV[4])
-  if not since then
-    local time = redis.call('TIME')
-    since = time[1] * 1000000 + time[2]
-  end
-  redis.call('ZADD', KEYS[4], 'NX', since, string.match(ARGV[1], '^[^:]*'))
-  redis.call('PEXPIRE', KEYS[4], 3000)
-  redis.call('HSET', KEYS[1], 'line', '1')
+if redis.call('HLEN', KEYS[1]) > 64 then
+  return redis.error_reply('NOTALOCK the key holds a hash that is no lock')
 end
+local fence, fields = held[2], redis.call('HGETALL', KEYS[1])

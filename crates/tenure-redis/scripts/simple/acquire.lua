@@ -41,7 +41,10 @@ if string.sub(value, 1, #mine) == mine then
   return {string.match(value, '%d+', #mine), '1'}
 end
 -- only behind a lock of ours: another library's value is its own affair, and its release calls nobody
-if ARGV[4] ~= '' and string.find(value, '^[%x-]+:%d+ %d+') and #value < 128 then
+local marked = string.sub(value, -5) == ' line'
+local held = marked and string.sub(value, 1, -6) or value
+if ARGV[4] ~= '' and string.find(held, '^[%x-]+:%d+%^? %d+$') and string.find(held, ':', 1, true) == 37
+  and #value < 128 then
   local since = tonumber(ARGV[4])
   if not since then
     local time = redis.call('TIME')
@@ -49,8 +52,7 @@ if ARGV[4] ~= '' and string.find(value, '^[%x-]+:%d+ %d+') and #value < 128 then
   end
   redis.call('ZADD', KEYS[4], 'NX', since, string.match(ARGV[1], '^[^:]*'))
   redis.call('PEXPIRE', KEYS[4], 3000)
-  if string.sub(value, -5) ~= ' line' then
-    value = value .. ' line'
-    redis.call('SET', KEYS[1], value, 'KEEPTTL')
+  if not marked then
+    redis.call('SET', KEYS[1], value .. ' line', 'KEEPTTL')
   end
 end
