@@ -22,6 +22,9 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
             "this redis is too old for leases that only grow: use 7.0 or later".to_owned(),
         ),
         "WRONGTYPE" | "NOTALOCK" => return Some(no_lock()),
+        "NOCOUNT" => return Some(no_count()),
+        // The server itself gives up at 2^63.
+        _ if said.contains("increment or decrement would overflow") => return Some(no_count()),
         "READONLY" => (
             StoreErrorKind::Unreachable,
             "redis is a read-only replica: point the url at the primary, or wait for the fail-over to end".to_owned(),
@@ -53,6 +56,15 @@ pub(crate) fn unanswered() -> StoreError {
 /// An answer that makes no sense.
 pub(crate) fn nonsense(answer: &redis::Value) -> StoreError {
     StoreError::new(StoreErrorKind::Unexpected, format!("redis gave an answer that makes no sense: {answer:?}"))
+}
+
+/// The watermark is larger than any that comes of counting: somebody set it.
+fn no_count() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unexpected,
+        "the largest token so far is beyond 2^53, and those after it could not be told apart: delete the key \
+         `tenure:fence`, and tokens go on from the server's clock; what has seen larger ones will refuse them",
+    )
 }
 
 /// The key holds something else.

@@ -211,6 +211,43 @@ async fn what_only_looks_like_a_lock_of_ours_is_not_marked_by_those_who_wait() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Beyond 2^53 a script cannot count by one any more: better no token than one that was handed out before.
+#[tokio::test]
+async fn tokens_that_cannot_be_counted_exactly_are_not_handed_out() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let outer = client.lock("outer").unwrap().lock().await.unwrap();
+    let largest = (1u64 << 53) - 1;
+    for watermark in [largest, largest + 1, largest + 2, i64::MAX.unsigned_abs()] {
+        for (what, simple, options) in [
+            ("re-entrant", false, Options::new()),
+            ("simple", true, Options::new()),
+            ("nested", false, Options::new().under(&outer.lineage())),
+        ] {
+            server.command(&["SET", "tenure:fence", &watermark.to_string()]);
+            // A second one need not look at the clock.
+            for _ in 0..2 {
+                let taken = if simple {
+                    client.simple("k").unwrap().lock_with(options.clone()).await
+                } else {
+                    client.lock("k").unwrap().lock_with(options.clone()).await
+                };
+                let Err(error) = taken else { panic!("{what}: a token beyond {watermark} was handed out") };
+                assert_eq!(error.kind(), ErrorKind::Unexpected, "{what} at {watermark}: {error}");
+                assert!(error.to_string().contains("delete the key `tenure:fence`"), "{what} at {watermark}: {error}");
+                assert!(!support::exists(&server, "k"), "{what}: a lock was left");
+            }
+        }
+    }
+    server.command(&["SET", "tenure:fence", &(largest - 1).to_string()]);
+    let last = client.lock("k").unwrap().lock().await.unwrap();
+    assert_eq!(last.token(), largest, "the last that is exact");
+    last.release().await.unwrap();
+    // As the error says.
+    server.command(&["DEL", "tenure:fence"]);
+    assert!(client.lock("k").unwrap().lock().await.unwrap().token() > outer.token());
+}
+
 /// The store's own keys cannot be locked, and trying to does not spoil them.
 #[tokio::test]
 async fn the_watermark_is_no_lock() {

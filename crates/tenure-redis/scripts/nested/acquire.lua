@@ -59,13 +59,17 @@ if mine then
 end
 if not strangers and (not others or fence) then
   if not others then
-    redis.call('DEL', KEYS[1])
     local token = redis.call('INCR', KEYS[2])
+    -- from there on one more is the same number to a script, and a token would be handed out twice
+    if token >= 2^53 then
+      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+    end
     if token < now then
       token = now
       redis.call('SET', KEYS[2], string.format('%d', now))
     end
     fence = string.format('%d', token)
+    redis.call('DEL', KEYS[1])
   end
   if ARGV[4] ~= '' then
     redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))

@@ -8,6 +8,10 @@ end
 local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
 if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
   local token = redis.call('INCR', KEYS[2])
+  -- from there on one more is the same number to a script, and a token would be handed out twice
+  if token >= 2^53 then
+    return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+  end
   -- a watermark that starts anew, or was not looked after for a while, goes on from the clock; it never goes back
   if ARGV[3] ~= '' or token < 1e15 then
     local time = redis.call('TIME')
