@@ -179,6 +179,10 @@ async fn whoever_lacks_a_right_within_a_script_is_denied() {
         let error = client.lock("k").unwrap().lock().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{right}: {error}");
         assert!(!exists(&server, "k"), "without {right} a lock was left");
+        let under = Options::new().under(&format!("{}", claim(1)));
+        let error = client.lock("k").unwrap().lock_with(under).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{right}: {error}");
+        assert!(!exists(&server, "k"), "without {right} a lock was left under another");
     }
 }
 

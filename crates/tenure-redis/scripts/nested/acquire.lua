@@ -75,10 +75,20 @@ if not strangers and (not others or fence) then
     redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))
   end
   redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. ends, 'fence', fence, 'nested', '1')
+  local lasts
   if others then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
+    lasts = redis.pcall('PEXPIRE', KEYS[1], ARGV[2], 'GT')
   else
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    lasts = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  -- a script that fails is not rolled back
+  if type(lasts) == 'table' then
+    if others then
+      redis.call('HDEL', KEYS[1], ARGV[1])
+    else
+      redis.call('DEL', KEYS[1])
+    end
+    return lasts
   end
   return {fence, '1'}
 end
