@@ -6,6 +6,7 @@
 mod backend;
 mod calendar;
 mod call;
+mod channels;
 mod config;
 mod driver;
 mod error;

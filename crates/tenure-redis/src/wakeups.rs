@@ -1,5 +1,6 @@
 //! Wake-ups by publish and subscribe, over one connection per client however many keys are waited for.
 
+use crate::channels::Channels;
 use crate::driver::{Driver, Ear, Message};
 use crate::lines::Lines;
 use crate::names;
@@ -20,9 +21,9 @@ pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) 
     let mut failures = 0u32;
     loop {
         match open(driver, &mut port).await {
-            Ok((mut ear, mut channels)) => {
+            Ok((mut ear, mut channels, keys)) => {
                 failures = 0;
-                for key in channels.values() {
+                for key in &keys {
                     pusher.live(key);
                 }
                 // The server may have been restarted empty, and notices may have been missed: ask about every hold.
@@ -41,19 +42,18 @@ pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) 
     }
 }
 
-/// A connection that listens to all that is wanted now.
-async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, HashMap<String, Key>), StoreError> {
+/// A connection that listens to all that is wanted now, and what that is.
+async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, Channels, Vec<Key>), StoreError> {
     let mut ear = driver.listen(ANSWER_WITHIN).await?;
-    let channels: HashMap<String, Key> =
-        port.watched().into_iter().map(|key| (names::channel(&key).to_string(), key)).collect();
-    let mut all: Vec<String> = channels.keys().cloned().collect();
+    let (keys, mut channels) = (port.watched(), Channels::default());
+    let mut all: Vec<String> = keys.iter().filter_map(|key| channels.add(key)).collect();
     all.push(names::notice(port.client()));
     ear.subscribe(&all, ANSWER_WITHIN).await?;
-    Ok((ear, channels))
+    Ok((ear, channels, keys))
 }
 
 /// Hears and passes on until the connection is lost; says why it was.
-async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut HashMap<String, Key>) -> StoreError {
+async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut Channels) -> StoreError {
     let pusher = port.pusher();
     let notice = names::notice(port.client());
     let mut quiet = tokio::time::interval(PING_EVERY);
@@ -67,7 +67,7 @@ async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut
                     Ok(())
                 }
                 Some(message) => {
-                    if let Some(key) = channels.get(&message.channel) {
+                    for key in channels.keys(&message.channel) {
                         if lines.since(key).is_some() { held_back.put(key) } else { pusher.wake(key) }
                     }
                     Ok(())
@@ -132,7 +132,7 @@ async fn heed(
     first: Interest,
     ear: &mut impl Ear,
     port: &mut Port,
-    channels: &mut HashMap<String, Key>,
+    channels: &mut Channels,
     pusher: &Pusher,
 ) -> Result<(), StoreError> {
     let mut wanted: HashMap<Key, bool> = HashMap::new();
@@ -148,20 +148,16 @@ async fn heed(
     for (key, _) in &gone {
         lines.leave(key);
     }
-    if !gone.is_empty() {
-        let names: Vec<String> = gone.iter().map(|(key, _)| names::channel(key).to_string()).collect();
-        for name in &names {
-            channels.remove(name);
-        }
+    let names: Vec<String> = gone.iter().filter_map(|(key, _)| channels.remove(key)).collect();
+    if !names.is_empty() {
         ear.unsubscribe(&names, ANSWER_WITHIN).await?;
     }
-    if !come.is_empty() {
-        let names: Vec<String> = come.iter().map(|(key, _)| names::channel(key).to_string()).collect();
-        channels.extend(names.iter().cloned().zip(come.iter().map(|(key, _)| key.clone())));
+    let names: Vec<String> = come.iter().filter_map(|(key, _)| channels.add(key)).collect();
+    if !names.is_empty() {
         ear.subscribe(&names, ANSWER_WITHIN).await?;
-        for (key, _) in &come {
-            pusher.live(key);
-        }
+    }
+    for (key, _) in &come {
+        pusher.live(key);
     }
     Ok(())
 }

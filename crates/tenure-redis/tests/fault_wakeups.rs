@@ -58,6 +58,56 @@ async fn a_waiter_that_hears_gets_in_at_once() {
     assert!(fastest < ms(300), "{fastest:?}");
 }
 
+/// A key and the same key in braces are two locks with one channel: whoever waits for either is woken, and the channel
+/// is listened to until nobody waits for both.
+#[tokio::test]
+async fn a_key_and_the_same_in_braces_are_both_woken() {
+    let server = RedisServer::start();
+    let waiter = patient(&server.url()).await;
+    let wait = |key: &str| {
+        let lock = waiter.lock(key).unwrap();
+        tokio::spawn(async move { (lock.lock().await.unwrap(), Instant::now()) })
+    };
+    let mut slowest = ms(0);
+    for _ in 0..3 {
+        // A Java service holds both: it calls nobody, and publishes.
+        for key in ["x", "{x}"] {
+            server.command(&["HSET", key, "01234567-89ab-cdef-0123-456789abcdef:1", "1"]);
+            server.command(&["PEXPIRE", key, "30000"]);
+        }
+        let mut events = waiter.events();
+        let waiting = ["x", "{x}"].map(wait);
+        for _ in &waiting {
+            soon("it waits", events.next()).await.unwrap();
+        }
+        eventually("it listens", PATIENCE, || lock_channels(&server) == ["redisson_lock__channel:{x}"]).await;
+        // Past the look that follows the subscription.
+        tokio::time::sleep(ms(50)).await;
+        let released = Instant::now();
+        server.command(&["DEL", "x", "{x}"]);
+        server.command(&["PUBLISH", "redisson_lock__channel:{x}", "0"]);
+        for waiting in waiting {
+            let (guard, got) = soon("it gets in", waiting).await.unwrap();
+            slowest = slowest.max(got - released);
+            guard.release().await.unwrap();
+        }
+    }
+    eprintln!("both in after {slowest:?} at the latest");
+    assert!(slowest < ms(500), "one of the two was not woken: {slowest:?}");
+    // One gives up, and the other is still heard for.
+    let holder = patient(&server.url()).await;
+    let guard = holder.lock("x").unwrap().lock().await.unwrap();
+    let _other = holder.lock("{x}").unwrap().lock().await.unwrap();
+    let waiting = wait("x");
+    waiter.lock("{x}").unwrap().lock_timeout(ms(100)).await.unwrap_err();
+    // Past the time for which a key is still listened to when nobody waits for it any more.
+    tokio::time::sleep(ms(1300)).await;
+    assert_eq!(lock_channels(&server), ["redisson_lock__channel:{x}"], "x is still waited for");
+    guard.release().await.unwrap();
+    drop(soon("it gets in", waiting).await.unwrap());
+    eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_keys_are_waited_for_on_one_connection() {
     let server = RedisServer::start();
