@@ -6,7 +6,7 @@ use crate::lines::Lines;
 use crate::names;
 use std::collections::HashMap;
 use std::time::Duration;
-use tenure_core::{Claim, Interest, Key, Port, Pusher, StoreError};
+use tenure_core::{Claim, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
 use tokio::time::Instant;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
@@ -15,30 +15,60 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 /// A release calls the client that has waited longest; the others hold back for this long, in case it is not there.
 const HOLD_BACK: Duration = Duration::from_millis(5);
 
+/// An ear that was good for this long was a good one; one that was not is opened anew ever more slowly.
+const GOOD: Duration = Duration::from_secs(2);
+
 /// Carries wake-ups to the client for as long as it lives, reconnecting whenever the connection is lost.
 pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) {
     let pusher = port.pusher();
     let mut failures = 0u32;
     loop {
-        match open(driver, &mut port).await {
+        let opened = Instant::now();
+        let error = match open(driver, &mut port).await {
             Ok((mut ear, mut channels, keys)) => {
-                failures = 0;
                 for key in &keys {
                     pusher.live(key);
                 }
                 // The server may have been restarted empty, and notices may have been missed: ask about every hold.
                 pusher.may_have_forgotten();
                 let error = hear(lines, &mut ear, &mut port, &mut channels).await;
-                tracing::debug!(%error, "the connection for wake-ups was lost");
                 // Messages are missed from now on: everyone looks again, and by themselves until we hear again.
                 pusher.interrupted();
+                if opened.elapsed() >= GOOD {
+                    failures = 0;
+                }
+                error
             }
-            Err(error) => {
-                failures += 1;
-                tracing::debug!(%error, failures, "no connection for wake-ups");
+            Err(error) => error,
+        };
+        tracing::debug!(%error, failures, "no connection for wake-ups");
+        idle(pause(&error, failures), lines, &mut port).await;
+        failures = failures.saturating_add(1);
+    }
+}
+
+/// How long to wait before the next connection is opened.
+fn pause(error: &StoreError, failures: u32) -> Duration {
+    match error.kind {
+        // Whoever lacks the right today will hardly have it within the second, and can do without.
+        StoreErrorKind::Denied => Duration::from_secs(1 << failures.min(5)),
+        _ => Duration::from_millis(10 << failures.min(6)),
+    }
+}
+
+/// Lets time pass without an ear. Whoever comes to wait meanwhile is found when there is one; whoever leaves is let go
+/// of now, or those who left would pile up for as long as there is none.
+async fn idle(pause: Duration, lines: &Lines, port: &mut Port) {
+    let mut over = std::pin::pin!(tokio::time::sleep(pause));
+    loop {
+        tokio::select! {
+            () = &mut over => return,
+            interest = port.next() => {
+                if let Interest::Unwatch(key) = interest {
+                    lines.leave(&key);
+                }
             }
         }
-        tokio::time::sleep(Duration::from_millis(10 << failures.min(6))).await;
     }
 }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use std::time::Instant;
-use support::{PATIENCE, ask, backend, client, connections, eventually, lock_channels, ms, soon};
+use support::{PATIENCE, accepted, ask, backend, client, connections, eventually, lock_channels, ms, soon};
 use tenure_core::{Client, Options};
 use tenure_testkit::{FaultProxy, RedisServer};
 use tokio::task::JoinSet;
@@ -134,6 +134,25 @@ async fn fifty_keys_are_waited_for_on_one_connection() {
     eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
     let notices: Vec<String> = ask(&server, &["PUBSUB", "CHANNELS"]);
     assert_eq!(notices.len(), 2, "{notices:?}");
+}
+
+/// An ear that is cut as soon as it is there is opened ever more slowly: each one asks the server about every hold.
+#[tokio::test]
+async fn an_ear_that_is_cut_over_and_over_is_not_opened_in_a_loop() {
+    let server = RedisServer::start();
+    let client = patient(&server.url()).await;
+    let _guard = client.lock("k").unwrap().lock().await.unwrap();
+    eventually("it listens", PATIENCE, || connections(&server, "pubsub") == 1).await;
+    let before = accepted(&server);
+    let began = Instant::now();
+    while began.elapsed() < ms(2000) {
+        server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        tokio::time::sleep(ms(1)).await;
+    }
+    let opened = accepted(&server) - before;
+    eprintln!("{opened} connections in {:?}", began.elapsed());
+    assert!(opened <= 12, "{opened} connections in {:?}", began.elapsed());
+    eventually("it listens again", PATIENCE, || connections(&server, "pubsub") == 1).await;
 }
 
 /// Of one client's waiters one looks, once a second; those of other clients look for themselves.
