@@ -23,13 +23,13 @@ pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal=HUP,INT,QUIT"];
 
 /// A store for one test.
 pub enum Store {
-    Redis(RedisServer),
+    Redis(Box<RedisServer>),
     Sqlite(TempDir),
 }
 
 impl Store {
     pub fn redis() -> Self {
-        Self::Redis(RedisServer::start())
+        Self::Redis(Box::new(RedisServer::start()))
     }
 
     pub fn sqlite() -> Self {
