@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 use tenure::Kind;
 
-const ABOUT: &str = "Run a program while holding a lock that other processes and machines respect";
+const ABOUT: &str = "Run a program while holding a lock that every process that uses the same store respects";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +34,7 @@ Examples:
   tenure run nightly-backup -- ./backup.sh --all
   tenure run --no-wait report -- ./report.sh        # exit code 75 if held
   tenure run --lease 10s --wait 1m deploy -- make deploy
-  tenure run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
+  tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one of many hosts
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
@@ -64,7 +64,7 @@ pub(crate) struct Cli {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
     /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://… or redis+unix://… [default: a file in the
-    /// user's state directory]
+    /// user's state directory, which no other user and no other machine sees]
     // The value may have a password in it.
     #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]
     #[arg(env = "TENURE_URL", hide_env_values = true)]
@@ -134,13 +134,13 @@ pub(crate) enum Command {
 /// `tenure run`
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// How long the store keeps the lock without hearing from us
+    /// How long the store keeps the lock without hearing from us; lengths are written as 30s, 5m or 1h30m
     #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::parse, allow_hyphen_values = true)]
     pub(crate) lease: Duration,
     /// Let the lease end by itself instead of renewing it
     #[arg(long)]
     pub(crate) no_renew: bool,
-    /// How long to wait for the lock [default: for ever]
+    /// How long to wait for the lock, and for the store to come back [default: for ever, but 5s for the store]
     #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::parse, allow_hyphen_values = true)]
     pub(crate) wait: Option<Duration>,
     /// Give up at once if somebody else holds the lock
@@ -149,7 +149,7 @@ pub(crate) struct Run {
     /// What kind of lock: `simple` is cheaper, and does not let its holder in again
     #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
     pub(crate) kind: Kind,
-    /// The longest the lock is held; a command that is not done by then is stopped
+    /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
     #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
     pub(crate) max_hold: Option<Duration>,
     /// Keep the lock taken for at least this long, even if the command ends sooner

@@ -9,17 +9,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tenure::{Builder, Client};
 
-/// How long a store may take to be reached at first.
+/// How long a store may take to be reached at first, for somebody who did not say.
 const REACH: Duration = Duration::from_secs(5);
+/// And for somebody who did.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// A client of the store that was chosen, or of the embedded one.
 pub(crate) async fn connect(common: &Common, talk: Talk, builder: Builder) -> Result<Client, Failure> {
-    let Some(url) = &common.url else {
+    // An empty variable is how some say that it is not set.
+    let url = common.url.as_ref().filter(|url| !url.is_empty());
+    if url.is_some_and(|url| url.starts_with("memory:")) {
+        return Err(Failure::invalid(
+            "locks in memory end with this process and exclude nobody, choose another store or leave --url and \
+             TENURE_URL out: url=`memory:`",
+        ));
+    }
+    let Some(url) = url else {
         let file = embedded()?;
         let is_new = !file.exists();
         let client = builder.connect(tenure::store(&url_of(&file)?)?).await?;
         if is_new {
-            talk.say(&format!("locks are kept in {}; for another store, give --url or set TENURE_URL", file.display()));
+            talk.say(&format!(
+                "locks are kept in {}, for this user on this machine; for others too, give --url or set TENURE_URL",
+                file.display()
+            ));
         }
         return Ok(client);
     };
@@ -28,7 +41,7 @@ pub(crate) async fn connect(common: &Common, talk: Talk, builder: Builder) -> Re
 
 /// How long to try to reach the store, for somebody who waits for so long at most.
 pub(crate) fn reach_within(wait: Option<Duration>) -> Duration {
-    wait.unwrap_or(REACH).clamp(Duration::from_millis(100), REACH)
+    wait.unwrap_or(REACH).clamp(Duration::from_millis(100), LONGEST)
 }
 
 /// The embedded store's file, in a directory that is there.
@@ -108,9 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_little_does_not_reach_for_long() {
+    fn the_store_is_waited_for_as_long_as_the_lock() {
         assert_eq!(reach_within(None), REACH);
         assert_eq!(reach_within(Some(Duration::from_secs(2))), Duration::from_secs(2));
-        assert_eq!(reach_within(Some(Duration::from_secs(60))), REACH);
+        assert_eq!(reach_within(Some(Duration::from_secs(60))), Duration::from_secs(60));
     }
 }

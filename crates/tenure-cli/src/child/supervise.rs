@@ -182,8 +182,11 @@ impl Supervisor<'_> {
                 let left = crate::duration::spoken(self.guard.remaining());
                 self.talk.say(&format!("stopped; unless it is continued, the command is killed in {left}"));
             }
-            for mate in procfs::mates() {
-                let _ = kill_process(mate, signal);
+            // As the terminal would have it; nobody else's processes are ours to stop.
+            if handed {
+                for mate in procfs::mates() {
+                    let _ = kill_process(mate, signal);
+                }
             }
             // SIGCONT brings us back to life, and to `resume`.
             let _ = kill_process(getpid(), Signal::STOP);

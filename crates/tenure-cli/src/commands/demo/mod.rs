@@ -24,10 +24,12 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: &Demo) -> Result<Exit
             args.items, args.buyers
         )));
     }
-    let mut common = common.clone();
-    // A show leaves nothing behind, unless it is asked to use a real store.
-    common.url.get_or_insert_with(|| "memory:".to_owned());
-    let client = store::connect(&common, talk, Client::builder().label("demo")).await?;
+    let builder = Client::builder().label("demo");
+    let client = match &common.url {
+        // A show leaves nothing behind, unless it is asked to use a real store.
+        None => builder.connect(tenure::Memory::new()).await?,
+        Some(_) => store::connect(common, talk, builder).await?,
+    };
     let lock = client.lock(KEY)?;
     let how =
         if args.without_lock { "no lock".to_owned() } else { format!("the lock `{KEY}` on {}", client.label().name) };

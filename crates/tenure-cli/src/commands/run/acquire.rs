@@ -28,14 +28,25 @@ pub(super) async fn connect(common: &Common, talk: Talk, args: &Run, terms: &Ter
 }
 
 /// Takes the lock.
-pub(super) async fn take(talk: Talk, args: &Run, terms: &Terms, client: &Client) -> Result<Guard, Failure> {
+pub(super) async fn take(
+    talk: Talk,
+    args: &Run,
+    terms: &Terms,
+    client: &Client,
+    began: Instant,
+) -> Result<Guard, Failure> {
     let lock = client.lock_of(args.kind, &args.key)?;
     if args.no_wait {
         return attempt(&lock, terms).await;
     }
+    let mut options = terms.options.clone();
+    if let Some(wait) = args.wait {
+        // Reaching the store was a part of it.
+        options = options.wait(wait.saturating_sub(began.elapsed()).max(Duration::from_millis(1)));
+    }
     tokio::select! {
         biased;
-        taken = lock.lock_with(terms.options.clone()) => Ok(taken?),
+        taken = lock.lock_with(options) => Ok(taken?),
         never = tell(talk, &lock) => match never {},
     }
 }

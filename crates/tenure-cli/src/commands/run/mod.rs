@@ -81,7 +81,7 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
 
     let began = Instant::now();
     let client = unless_interrupted(&mut signals, acquire::connect(common, talk, args, &terms)).await?;
-    let guard = match unless_interrupted(&mut signals, acquire::take(talk, args, &terms, &client)).await {
+    let guard = match unless_interrupted(&mut signals, acquire::take(talk, args, &terms, &client, began)).await {
         Ok(guard) => guard,
         Err(failure) => {
             // Nothing is left behind, neither a place in line nor a lock that was granted in this very moment.

@@ -40,8 +40,8 @@ impl Terms {
         let grace = args.kill_after.unwrap_or(lease / 4);
         if grace > lease / 3 {
             return Err(Failure::invalid(format!(
-                "choose a --kill-after of a third of the lease at most, or a longer --lease: kill-after={grace:?} \
-                 lease={lease:?}"
+                "choose a --kill-after of a third of the lease (or of --max-hold, if that is shorter) at most: \
+                 kill-after={grace:?} lease={lease:?}"
             )));
         }
         let slack = (lease / 100).clamp(Duration::from_millis(5), Duration::from_millis(100));
