@@ -1,8 +1,9 @@
 //! The one way in: ask, wait to be called, ask again, and leave nothing behind on the way out.
 
+use crate::entry::{Terms, deadline};
 use crate::event::What;
 use crate::guard::Guard;
-use crate::hold::{Granted, Hold, Left, Standing, Tally, Terms, deadline};
+use crate::hold::{Granted, Hold, Left, Standing, Tally};
 use crate::inner::Inner;
 use crate::janitor::Chore;
 use crate::queue::{Turn, Word};

@@ -55,6 +55,21 @@ impl Port {
         }
     }
 
+    /// All that has piled up since this interest, the last word on each key: those to listen for, and those to let go of.
+    pub fn piled_up(&mut self, first: Interest) -> (Vec<Key>, Vec<Key>) {
+        let mut wanted: HashMap<Key, bool> = HashMap::new();
+        let mut next = Some(first);
+        while let Some(interest) = next {
+            match interest {
+                Interest::Watch(key) => wanted.insert(key, true),
+                Interest::Unwatch(key) => wanted.insert(key, false),
+            };
+            next = self.try_next();
+        }
+        let of = |wish| wanted.iter().filter(|(_, wanted)| **wanted == wish).map(|(key, _)| key.clone()).collect();
+        (of(true), of(false))
+    }
+
     /// What waiters want next, if they want anything now.
     pub fn try_next(&mut self) -> Option<Interest> {
         self.interests.try_recv().ok()

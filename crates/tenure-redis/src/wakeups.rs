@@ -4,16 +4,12 @@ use crate::channels::Channels;
 use crate::driver::{Driver, Ear, Message};
 use crate::lines::Lines;
 use crate::names;
-use std::collections::HashMap;
-use std::time::Duration;
-use tenure_core::{Claim, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
+use tenure_core::{Claim, HeldBack, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 /// How often a quiet connection is asked whether anybody is there.
 const PING_EVERY: Duration = Duration::from_secs(2);
-/// A release calls the client that has waited longest; the others hold back for this long, in case it is not there.
-const HOLD_BACK: Duration = Duration::from_millis(5);
 
 /// An ear that was good for this long was a good one; one that was not is opened anew ever more slowly.
 const GOOD: Duration = Duration::from_secs(2);
@@ -132,30 +128,6 @@ fn heed_notice(message: &Message, pusher: &Pusher, held_back: &mut HeldBack) {
     }
 }
 
-/// Keys whose release was heard while it may have been somebody else's turn.
-#[derive(Default)]
-struct HeldBack(HashMap<Key, Instant>);
-
-impl HeldBack {
-    fn put(&mut self, key: &Key) {
-        self.0.entry(key.clone()).or_insert_with(|| Instant::now() + HOLD_BACK);
-    }
-
-    fn remove(&mut self, key: &Key) {
-        self.0.remove(key);
-    }
-
-    /// The next key that was held back for long enough; pending while there is none.
-    async fn next(&mut self) -> Key {
-        let Some((key, at)) = self.0.iter().min_by_key(|(_, at)| **at).map(|(key, at)| (key.clone(), *at)) else {
-            return std::future::pending().await;
-        };
-        tokio::time::sleep_until(at).await;
-        self.0.remove(&key);
-        key
-    }
-}
-
 /// Subscribes and unsubscribes as waiters come and go, all that has piled up at once.
 async fn heed(
     lines: &Lines,
@@ -165,28 +137,19 @@ async fn heed(
     channels: &mut Channels,
     pusher: &Pusher,
 ) -> Result<(), StoreError> {
-    let mut wanted: HashMap<Key, bool> = HashMap::new();
-    let mut next = Some(first);
-    while let Some(interest) = next {
-        match interest {
-            Interest::Watch(key) => wanted.insert(key, true),
-            Interest::Unwatch(key) => wanted.insert(key, false),
-        };
-        next = port.try_next();
-    }
-    let (come, gone): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|(_, wanted)| *wanted);
-    for (key, _) in &gone {
+    let (come, gone) = port.piled_up(first);
+    for key in &gone {
         lines.leave(key);
     }
-    let names: Vec<String> = gone.iter().filter_map(|(key, _)| channels.remove(key)).collect();
+    let names: Vec<String> = gone.iter().filter_map(|key| channels.remove(key)).collect();
     if !names.is_empty() {
         ear.unsubscribe(&names, ANSWER_WITHIN).await?;
     }
-    let names: Vec<String> = come.iter().filter_map(|(key, _)| channels.add(key)).collect();
+    let names: Vec<String> = come.iter().filter_map(|key| channels.add(key)).collect();
     if !names.is_empty() {
         ear.subscribe(&names, ANSWER_WITHIN).await?;
     }
-    for (key, _) in &come {
+    for key in &come {
         pusher.live(key);
     }
     Ok(())

@@ -4,19 +4,15 @@ use crate::actor::Lane;
 use crate::backend::Sqlite;
 use crate::bells::LONGEST;
 use crate::line::{FORCED, FREE, TURN};
-use std::collections::HashMap;
 use std::time::Duration;
-use tenure_core::{Claim, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
+use tenure_core::{Claim, HeldBack, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
 use tokio::net::UnixDatagram;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// Changes whenever the file is opened anew.
 type Openings = watch::Receiver<u64>;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
-/// A release calls the client that has waited longest; the next one holds back for this long, in case it is not there.
-const HOLD_BACK: Duration = Duration::from_millis(5);
 
 /// Carries wake-ups to the client for as long as it lives, with a new bell whenever the file is opened anew.
 pub(crate) async fn listen(sqlite: &Sqlite, mut port: Port) {
@@ -104,47 +100,13 @@ fn heed(words: &str, pusher: &Pusher, held_back: &mut HeldBack) {
 
 /// Goes in line and out of it as waiters come and go, all that has piled up at once.
 async fn stand(sqlite: &Sqlite, first: Interest, port: &mut Port, pusher: &Pusher) -> Result<(), StoreError> {
-    let mut wanted: HashMap<Key, bool> = HashMap::new();
-    let mut next = Some(first);
-    while let Some(interest) = next {
-        match interest {
-            Interest::Watch(key) => wanted.insert(key, true),
-            Interest::Unwatch(key) => wanted.insert(key, false),
-        };
-        next = port.try_next();
-    }
-    let of = |wish| wanted.iter().filter(|(_, wanted)| **wanted == wish).map(|(key, _)| key.clone()).collect();
-    let (come, gone): (Vec<Key>, Vec<Key>) = (of(true), of(false));
+    let (come, gone) = port.piled_up(first);
     let (client, lines) = (port.client().to_owned(), come.clone());
     sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, move |file| file.stand(&client, &lines, &gone)).await?;
     for key in &come {
         pusher.live(key);
     }
     Ok(())
-}
-
-/// Keys that are free, while it is somebody else's turn.
-#[derive(Default)]
-struct HeldBack(HashMap<Key, Instant>);
-
-impl HeldBack {
-    fn put(&mut self, key: &Key) {
-        self.0.entry(key.clone()).or_insert_with(|| Instant::now() + HOLD_BACK);
-    }
-
-    fn remove(&mut self, key: &Key) {
-        self.0.remove(key);
-    }
-
-    /// The next key that was held back for long enough; pending while there is none.
-    async fn next(&mut self) -> Key {
-        let Some((key, at)) = self.0.iter().min_by_key(|(_, at)| **at).map(|(key, at)| (key.clone(), *at)) else {
-            return std::future::pending().await;
-        };
-        tokio::time::sleep_until(at).await;
-        self.0.remove(&key);
-        key
-    }
 }
 
 /// Takes down the bell of a client that goes, and takes it out of every line.

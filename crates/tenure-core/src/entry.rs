@@ -1,0 +1,100 @@
+//! One guard's part in a hold: its terms, when it ends, and what it needs of the store.
+
+use crate::Moment;
+use crate::event::Loss;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Until when a lease is surely ours: from before the request was sent, less what two clocks may drift apart.
+///
+/// The store's lease starts when it applies the request, which is after `sent`; so the store keeps it at least until
+/// then plus the lease. Clocks run up to 1 % apart, and reading one costs up to 2 ms.
+pub(crate) fn deadline(sent: Moment, lease: Duration) -> Moment {
+    let margin = lease / 100 + Duration::from_millis(2);
+    sent.plus(lease.saturating_sub(margin))
+}
+
+/// What one guard needs of its hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub(crate) lease: Duration,
+    pub(crate) renew_every: Option<Duration>,
+    pub(crate) warn_after: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) at_least: Option<Duration>,
+}
+
+/// A guard's part in a hold.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) number: u32,
+    pub(crate) terms: Terms,
+    pub(crate) since: Moment,
+    /// When it ends by itself, if it is not renewed, or not for ever.
+    pub(crate) ends: Option<Moment>,
+    /// Until when it may be renewed, if not for ever.
+    pub(crate) until: Option<Moment>,
+    pub(crate) warn_at: Option<Moment>,
+    pub(crate) lost: Option<Loss>,
+    /// Cancelled when the entry is lost; made when somebody asks for it.
+    pub(crate) lost_token: Option<CancellationToken>,
+}
+
+impl Entry {
+    /// One that begins at this moment.
+    pub(crate) fn new(number: u32, terms: Terms, since: Moment) -> Self {
+        let mut entry =
+            Self { number, terms, since, ends: None, until: None, warn_at: None, lost: None, lost_token: None };
+        entry.start(since);
+        entry
+    }
+
+    /// It was let in by a request sent at this moment.
+    pub(crate) fn start(&mut self, sent: Moment) {
+        self.since = sent;
+        self.until = self.terms.max_hold.map(|most| sent.plus(most));
+        let last = self.terms.max_hold.map(|most| deadline(sent, most));
+        let lease = self.terms.renew_every.is_none().then(|| deadline(sent, self.terms.lease));
+        self.ends = [last, lease].into_iter().flatten().min();
+        self.warn_at = self.terms.warn_after.map(|after| sent.plus(after));
+    }
+
+    /// Why it is over by now.
+    pub(crate) fn why_it_ends(&self, now: Moment) -> Loss {
+        let last = self.terms.max_hold.map(|most| deadline(self.since, most));
+        if last.is_some_and(|last| last <= now) { Loss::HeldTooLong } else { Loss::LeaseEnded }
+    }
+
+    /// How long the store is to keep the lock for it: a renewed one its whole lease, another what is left of it.
+    pub(crate) fn need(&self, now: Moment) -> Duration {
+        let left = self.ends.map(|ends| ends.since(now));
+        match self.terms.renew_every {
+            Some(_) => left.map_or(self.terms.lease, |left| left.min(self.terms.lease)),
+            None => left.unwrap_or(self.terms.lease),
+        }
+    }
+
+    /// For how long to renew it, if at all.
+    pub(crate) fn renewal(&self, now: Moment) -> Option<Duration> {
+        self.terms.renew_every?;
+        Some(self.span(now))
+    }
+
+    /// Its lease, or what is left of the longest it may be held.
+    pub(crate) fn span(&self, now: Moment) -> Duration {
+        self.until.map_or(self.terms.lease, |until| until.since(now).min(self.terms.lease))
+    }
+
+    /// Until when it is valid, in a hold that is valid until then.
+    pub(crate) fn deadline(&self, hold: Moment) -> Moment {
+        self.ends.map_or(hold, |ends| ends.min(hold))
+    }
+
+    /// It is over, and whoever asked to be told is.
+    pub(crate) fn lose(&mut self, why: Loss) {
+        self.lost.get_or_insert(why);
+        if let Some(token) = &self.lost_token {
+            token.cancel();
+        }
+    }
+}
