@@ -32,7 +32,7 @@ pub(crate) struct Scripts {
 
 /// For claims that take a re-entrant lock for themselves.
 pub(crate) static REENTRANT: Scripts = Scripts {
-    acquire: script!("reentrant/acquire", "reentrant/stand", "reentrant/holder"),
+    acquire: script!("common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!("reentrant/release", "nested/rest", "common/note"),
@@ -41,7 +41,7 @@ pub(crate) static REENTRANT: Scripts = Scripts {
 
 /// For claims that stand under others.
 pub(crate) static NESTED: Scripts = Scripts {
-    acquire: script!("nested/acquire", "reentrant/stand", "reentrant/holder"),
+    acquire: script!("nested/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!("nested/release", "nested/rest", "common/note"),
@@ -50,7 +50,7 @@ pub(crate) static NESTED: Scripts = Scripts {
 
 /// For claims on simple locks, which are never entered twice.
 pub(crate) static SIMPLE: Scripts = Scripts {
-    acquire: script!("simple/acquire", "simple/holder"),
+    acquire: script!("common/token", "simple/acquire", "common/line", "simple/holder"),
     reenter: script!("simple/reenter"),
     renew: script!("simple/renew"),
     release: script!("simple/release", "common/note"),

@@ -1,9 +1,11 @@
--- stand: puts a client that stays in line behind a holder that will call it.
--- keys: 1 the lock, 4 the line of clients that wait
+-- stand: whether a client that stays is to stand in line, behind a holder that will call it.
+-- keys: 1 the lock
 -- args: 1 and 4 as acquire.lua
 -- before: `fields`, all that is in the hash, and its `fence`; another library's lock has none, and calls nobody
--- reply: none, holder.lua follows; an error if the hash is no lock, of which nothing was changed
-if ARGV[4] ~= '' and fence then
+-- after: `stands`; line.lua and holder.lua follow
+-- reply: an error if the hash is no lock, of which nothing was changed
+local stands = ARGV[4] ~= '' and fence
+if stands then
   -- only in a lock of ours: a field more would change what another key means
   local claims, marked = 0, false
   for i = 1, #fields, 2 do
@@ -21,13 +23,6 @@ if ARGV[4] ~= '' and fence then
   if claims == 0 then
     return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
   end
-  local since = tonumber(ARGV[4])
-  if not since then
-    local time = redis.call('TIME')
-    since = time[1] * 1000000 + time[2]
-  end
-  redis.call('ZADD', KEYS[4], 'NX', since, string.match(ARGV[1], '^[^:]*'))
-  redis.call('PEXPIRE', KEYS[4], 3000)
   if not marked then
     redis.call('HSET', KEYS[1], 'line', '1')
   end

@@ -12,7 +12,7 @@ macro_rules! hash {
     };
 }
 
-hash!(ACQUIRE, "reentrant/acquire", "reentrant/stand", "reentrant/holder");
+hash!(ACQUIRE, "common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder");
 hash!(REENTER, "reentrant/reenter", "reentrant/count");
 hash!(RENEW, "reentrant/renew");
 hash!(RELEASE, "reentrant/release", "nested/rest", "common/note");

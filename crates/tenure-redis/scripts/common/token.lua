@@ -1,0 +1,31 @@
+-- token: counts a token for a lock that is free, and keeps its asker's client in line or takes it out.
+-- keys, args: as reentrant/acquire.lua, which follows, or simple/acquire.lua
+-- after: `token`, none if the lock is not free; `line`, whether others wait, so that the release is to call one of them
+if not redis.REDIS_VERSION_NUM then
+  return redis.error_reply('TOOOLD this server is older than Redis 7.0')
+end
+local token, line
+local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
+if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
+  token, line = redis.call('INCR', KEYS[2]), taken == 1 or ARGV[5]
+  -- from there on one more is the same number to a script, and a token would be handed out twice
+  if token >= 2^53 then
+    return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+  end
+  -- a watermark that starts anew, or was not looked after for a while, goes on from the clock; it never goes back
+  if ARGV[3] ~= '' or token < 1e15 then
+    local time = redis.call('TIME')
+    local now = time[1] * 1000000 + time[2]
+    if token < now then
+      token = now
+      redis.call('SET', KEYS[2], now)
+    end
+  end
+  -- a script that fails is not rolled back: what may fail comes before the lock is taken
+  if ARGV[5] then
+    redis.call('ZADD', KEYS[4], token, string.match(ARGV[1], '^[^:]*'))
+    redis.call('PEXPIRE', KEYS[4], 3000)
+  elseif taken == 1 and ARGV[4] ~= '' then
+    redis.call('ZREM', KEYS[4], string.match(ARGV[1], '^[^:]*'))
+  end
+end
