@@ -8,6 +8,7 @@ mod output;
 mod run;
 mod tee;
 mod test;
+mod view;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

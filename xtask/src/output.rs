@@ -58,7 +58,8 @@ pub(crate) fn reports(output: &str) -> Vec<&str> {
     output.lines().filter_map(report).collect()
 }
 
-fn report(line: &str) -> Option<&str> {
+/// What the line reports, if it is such a line.
+pub(crate) fn report(line: &str) -> Option<&str> {
     // One test at a time, the harness leaves its line open: `test name ... FULL | …`.
     let line = match line.strip_prefix("test ") {
         Some(open) => open.split_once(" ... ")?.1,

@@ -1,19 +1,21 @@
-//! Output that goes to the terminal and to a file at once.
+//! Output that goes to a file, and what matters of it to the terminal at once.
 
 use std::env;
 use std::fs::File;
-use std::io::{self, IsTerminal, PipeReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, PipeReader, Write};
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::output;
 use crate::run::{self, Result};
+use crate::view::View;
 
 /// How long the output may stay open after the command has ended.
 const STRAGGLERS: Duration = Duration::from_secs(10);
 
-/// Runs the command, copying all it prints to the terminal and to the end of `log`.
+/// Runs the command, copying all it prints to the end of `log` and what matters to the terminal.
 pub(crate) fn run(mut command: Command, log: &File) -> Result<ExitStatus> {
     let line = run::line(&command);
     let failed = |error: io::Error| format!("could not run `{line}`: {error}");
@@ -47,16 +49,19 @@ pub(crate) fn run(mut command: Command, log: &File) -> Result<ExitStatus> {
     Ok(status)
 }
 
-fn copy(mut from: PipeReader, mut log: File) -> io::Result<()> {
+fn copy(from: PipeReader, mut log: File) -> io::Result<()> {
+    let mut from = BufReader::new(from);
     let mut terminal = io::stdout();
-    let mut buffer = [0; 8192];
-    loop {
-        let read = from.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(());
+    let mut view = View::default();
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        log.write_all(&line)?;
+        let text = output::plain(&String::from_utf8_lossy(&line));
+        if view.shows(text.trim_end_matches('\n')) {
+            terminal.write_all(&line)?;
+            terminal.flush()?;
         }
-        log.write_all(&buffer[..read])?;
-        terminal.write_all(&buffer[..read])?;
-        terminal.flush()?;
+        line.clear();
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::run::{self, Result};
-use crate::{full, install, output, tee};
+use crate::{full, install, output, tee, view};
 
 /// Where the output is kept, from the workspace root.
 const SAVED: &str = "target/test-output.txt";
@@ -58,7 +58,13 @@ fn verdict(passed: bool, totals: &output::Totals, all: &str) -> Result<()> {
         return Err(format!("the tests printed a planted secret, see these lines of {SAVED}: {leaks:?}"));
     }
     if !passed || totals.failed > 0 {
-        return Err(format!("tests failed, see {SAVED}"));
+        let plain = output::plain(all);
+        let failures = view::failures(&plain);
+        let told = failures.iter().map(|failure| format!("{}\n{}", failure.name, failure.text()));
+        return Err(format!(
+            "tests failed; all that was printed is in {SAVED}\n\n{}",
+            told.collect::<Vec<_>>().join("\n")
+        ));
     }
     if totals.passed == 0 {
         return Err("no test ran; check the filter".to_owned());
@@ -95,6 +101,13 @@ mod tests {
     fn a_filter_that_matches_nothing_is_a_failure() {
         assert!(verdict(true, &output::Totals::default(), "").is_err());
         assert_eq!(verdict(true, &ONE, ""), Ok(()));
+    }
+
+    #[test]
+    fn a_failure_names_the_tests_and_what_they_said() {
+        let output = "failures:\n\n---- broken stdout ----\nwhy\n\nfailures:\n    broken\n\ntest result: FAILED.\n";
+        let error = verdict(false, &ONE, output).unwrap_err();
+        assert!(error.ends_with("target/test-output.txt\n\nbroken\n    why\n"), "{error}");
     }
 
     #[test]
