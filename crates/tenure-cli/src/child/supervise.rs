@@ -97,7 +97,8 @@ impl Supervisor<'_> {
             let remaining = self.guard.remaining();
             if !remaining.is_zero() {
                 state.ends = clock.now().plus(remaining);
-                state.minder.allow(state.ends);
+                // Later than we would do it ourselves, but in time as well.
+                state.minder.allow(earlier(state.ends, self.slack / 2));
             }
             let gone_by = earlier(state.ends, self.slack);
             let next = state.lost.as_ref().map_or(earlier(gone_by, self.grace), |(_, kill_at)| *kill_at);

@@ -44,7 +44,7 @@ impl Terms {
                  kill-after={grace:?} lease={lease:?}"
             )));
         }
-        let slack = (lease / 100).clamp(Duration::from_millis(5), Duration::from_millis(100));
+        let slack = (lease / 20).clamp(Duration::from_millis(5), Duration::from_millis(250));
         Ok(Self { options, grace, slack })
     }
 }
