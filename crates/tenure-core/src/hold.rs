@@ -301,7 +301,7 @@ impl Hold {
         let over = match state.phase {
             Phase::Lost(why) => Some(why),
             Phase::Released => Some(Loss::LeaseEnded),
-            Phase::Held | Phase::Jeopardy => (now >= state.deadline).then_some(Loss::LeaseEnded),
+            Phase::Held | Phase::Jeopardy => (now >= state.deadline).then(|| state.why_it_ends(now)),
         };
         let entry = match state.entries.iter().position(|entry| entry.number == number) {
             Some(at) => state.entries.remove(at),
@@ -346,7 +346,8 @@ impl Hold {
         }
         if now >= state.deadline {
             due.leave = state.afterthought();
-            due.lost = Some(state.lose(Loss::LeaseEnded));
+            let why = state.why_it_ends(now);
+            due.lost = Some(state.lose(why));
             drop(state);
             self.changed.notify_waiters();
             return due;
@@ -466,6 +467,12 @@ impl State {
 
     fn count(&self) -> u32 {
         u32::try_from(self.live().count()).unwrap_or(u32::MAX)
+    }
+
+    /// Why it is over by now: it need not have been looked at before its lease was over as well.
+    fn why_it_ends(&self, now: Moment) -> Loss {
+        let too_long = self.live().all(|entry| entry.why_it_ends(now) == Loss::HeldTooLong);
+        if too_long { Loss::HeldTooLong } else { Loss::LeaseEnded }
     }
 
     /// For how long those who are in want to be renewed, if any do.

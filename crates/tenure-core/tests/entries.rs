@@ -126,6 +126,23 @@ async fn a_lock_that_may_not_be_held_for_ever_is_renewed_until_then_and_given_ba
 }
 
 #[tokio::test]
+async fn who_looks_late_is_still_told_that_it_was_held_too_long() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let options = Options::new().lease(3 * SECOND).max_hold(3 * SECOND);
+    let mut events = client.events();
+    let guard = client.lock("a").unwrap().lock_with(options).await.unwrap();
+    // The lease is over by then as well.
+    clock.advance(10 * SECOND);
+    let told = loop {
+        if let What::Lost { why } = events.next().await.unwrap().what {
+            break why;
+        }
+    };
+    assert_eq!((told, guard.lost().await), (Loss::HeldTooLong, Loss::HeldTooLong));
+}
+
+#[tokio::test]
 async fn a_lock_that_is_taken_for_a_least_time_stays_taken_until_then() {
     let clock = ManualClock::new();
     let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
