@@ -100,20 +100,21 @@ fn a_lease_that_is_not_renewed_ends_the_command(store: &Store) {
     let (command, grandchild) = (running.number(), running.number());
     let ended = gone(command).max(gone(grandchild));
     let took = ended - began;
-    assert!(took < Duration::from_secs(2) + Duration::from_millis(200), "it outlived its lease: {took:?}");
+    assert!(took < Duration::from_secs(2) + Duration::from_millis(500), "it outlived its lease: {took:?}");
     assert!(took > Duration::from_secs(1), "it had no time to work: {took:?}");
     assert_eq!(running.end().code, 73);
 }
 
 fn a_killed_tenure_takes_its_command_along(store: &Store) {
-    let mut running = start(store, &["--lease", "2s"], DEAF);
+    let mut running = start(store, &["--lease", "6s"], DEAF);
     let (command, grandchild) = (running.number(), running.number());
     let killed = Instant::now();
     running.child.kill().unwrap();
     let took = gone(command).max(gone(grandchild)) - killed;
-    assert!(took < Duration::from_secs(1), "gone after {took:?}");
+    // By itself the minder would let it live for longer.
+    assert!(took < Duration::from_secs(3), "gone after {took:?}");
     // The lock is free when the lease has ended.
-    let next = store.run(&["run", "--wait", "4s", "k", "--", "true"]);
+    let next = store.run(&["run", "--wait", "8s", "k", "--", "true"]);
     assert_eq!(next.code, 0, "{next:?}");
 }
 
@@ -123,7 +124,7 @@ fn a_stopped_tenure_does_not_outlive_its_lease(store: &Store) {
     let stopped = Instant::now();
     running.signal("STOP");
     let took = gone(command).max(gone(grandchild)) - stopped;
-    assert!(took < Duration::from_secs(2), "gone after {took:?}");
+    assert!(took < Duration::from_secs(2) + Duration::from_millis(500), "gone after {took:?}");
     running.signal("CONT");
     let said = running.end();
     assert_eq!(said.code, 73, "{said:?}");

@@ -184,11 +184,11 @@ fn a_key_of_another_kind_is_refused(store: &Store) {
 
 fn at_least_keeps_the_lock_taken(store: &Store) {
     let began = Instant::now();
-    assert_eq!(store.run(&["run", "--at-least", "1500ms", "k", "--", "true"]).code, 0);
-    assert!(began.elapsed() < Duration::from_millis(1500), "the command was done long before");
+    assert_eq!(store.run(&["run", "--at-least", "3s", "k", "--", "true"]).code, 0);
+    assert!(began.elapsed() < Duration::from_secs(3), "the command was done long before");
     assert_eq!(store.run(&["run", "--no-wait", "k", "--", "true"]).code, 75);
     assert_eq!(store.run(&["run", "--wait", "10s", "k", "--", "true"]).code, 0);
-    assert!(began.elapsed() >= Duration::from_millis(1500), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
 fn max_hold_ends_the_command(store: &Store) {
@@ -196,7 +196,7 @@ fn max_hold_ends_the_command(store: &Store) {
     let said = store.run(&["run", "--max-hold", "1s", "k", "--", "sleep", "1000"]);
     assert_eq!(said.code, 73, "{said:?}");
     assert!(said.err.contains("as long as it might be"), "{said:?}");
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert!(!store.is_held("k"));
 }
 

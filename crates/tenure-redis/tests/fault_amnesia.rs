@@ -55,7 +55,7 @@ async fn holders_are_told(down: Duration) {
         assert!(matches!(why, Loss::Gone | Loss::LeaseEnded), "{why:?}");
     }
     eprintln!("down for {down:?}, told {:?} after it was up", up.elapsed());
-    assert!(up.elapsed() < ms(1000), "told after {:?}", up.elapsed());
+    assert!(up.elapsed() < ms(5000), "told after {:?}", up.elapsed());
     let again = soon("it gets in again", client.lock("a").unwrap().lock()).await.unwrap();
     assert!(again.token() > guards[0].token());
     for guard in guards {

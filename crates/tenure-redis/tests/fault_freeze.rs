@@ -90,6 +90,6 @@ async fn a_bounded_wait_ends_in_time_while_the_server_hangs() {
     server.resume();
     assert_eq!(fresh.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Unavailable);
-    assert!(took < ms(1300), "returned after {took:?}");
+    assert!(took < ms(3000), "returned after {took:?}");
     assert!(held.is_held());
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::time::Instant;
-use support::{LEASE, PATIENCE, accepted, backend, builder, client, count_of, eventually, exists, ms, soon};
+use support::{LEASE, PATIENCE, accepted, backend, builder, client, count_of, eventually, exists, soon};
 use tenure_core::Release;
 use tenure_testkit::RedisServer;
 use tokio::runtime::{Builder, Runtime};
@@ -72,7 +72,7 @@ fn a_runtime_that_nobody_drives_does_not_stop_others() {
         for _ in 0..20 {
             let began = Instant::now();
             lock.lock().await.unwrap().release().await.unwrap();
-            assert!(began.elapsed() < ms(900), "{:?}", began.elapsed());
+            assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
         }
         let guard = lock.lock().await.unwrap();
         tokio::time::sleep(LEASE * 2).await;

@@ -30,7 +30,7 @@ async fn a_waiter_that_hears_nothing_gets_in_all_the_same() {
         guard.release().await.unwrap();
         soon("it gets in", waiting).await.unwrap().unwrap().release().await.unwrap();
         eprintln!("deaf, in after {:?}", released.elapsed());
-        assert!(released.elapsed() < ms(1500), "{:?}", released.elapsed());
+        assert!(released.elapsed() < ms(5000), "{:?}", released.elapsed());
     }
 }
 

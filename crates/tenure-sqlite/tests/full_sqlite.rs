@@ -16,7 +16,7 @@ type Run = fn() -> Result<(), Failed>;
 
 fn main() {
     if_taker(store);
-    let full = std::env::var_os("TENURE_FULL").is_some();
+    let full = tenure_testkit::figures::is_full();
     let runs: [(&str, Run); 5] =
         [("race", race), ("handoffs", handoffs), ("cancels", cancels), ("holds", holds), ("kills", kills)];
     let trials = runs.into_iter().map(|(name, run)| Trial::test(name, run).with_ignored_flag(!full)).collect();

@@ -163,6 +163,26 @@ fn dangling() -> Result<(), Failed> {
     expect(&visited(&place.path), "Unavailable", "leads nowhere")
 }
 
+/// Whoever waits is called when the holder goes: by itself it would look after a second. The fastest of three counts.
+async fn is_called(holder: &Client, other: &Client) -> Result<(), Failed> {
+    let mut fastest = Duration::MAX;
+    for _ in 0..3 {
+        let guard = holder.lock("k")?.lock().await?;
+        let lock = other.lock("k")?;
+        assert!(lock.try_lock().await?.is_none());
+        let waiting = tokio::spawn(async move { lock.lock().await });
+        while holder.lock("k")?.inspect().await?.expect("it is held").waiters != Some(1) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let released = std::time::Instant::now();
+        guard.release().await?;
+        soon("it gets in", waiting).await??.release().await?;
+        fastest = fastest.min(released.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(500), "{fastest:?}");
+    Ok(())
+}
+
 /// A client that came by a link hears one that came by the file's own name.
 fn links() -> Result<(), Failed> {
     let place = Place::new();
@@ -172,18 +192,7 @@ fn links() -> Result<(), Failed> {
     on(async {
         let holder = place.client().await;
         let other = Client::builder().connect(support::backend(&link)).await?;
-        let guard = holder.lock("k")?.lock().await?;
-        let lock = other.lock("k")?;
-        assert!(lock.try_lock().await?.is_none());
-        let waiting = tokio::spawn(async move { lock.lock().await });
-        let inspecting = holder.lock("k")?;
-        while inspecting.inspect().await?.expect("it is held").waiters != Some(1) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let released = std::time::Instant::now();
-        guard.release().await?;
-        soon("it is woken", waiting).await??.release().await?;
-        assert!(released.elapsed() < Duration::from_millis(500));
+        is_called(&holder, &other).await?;
         assert!(!place.directory.path().join("link-wake").exists());
         Ok(())
     })
@@ -268,17 +277,7 @@ fn long_path() -> Result<(), Failed> {
     let path = deep.join("locks");
     on(async {
         let (one, other) = (Client::new(support::backend(&path))?, Client::new(support::backend(&path))?);
-        let guard = one.lock("k")?.lock().await?;
-        let lock = other.lock("k")?;
-        let waiting = tokio::spawn(async move { lock.lock().await });
-        while one.lock("k")?.inspect().await?.expect("it is held").waiters != Some(1) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let released = std::time::Instant::now();
-        guard.release().await?;
-        soon("it is woken", waiting).await??.release().await?;
-        assert!(released.elapsed() < Duration::from_millis(500));
-        Ok(())
+        is_called(&one, &other).await
     })
 }
 

@@ -5,6 +5,7 @@
 //! - [`proxy`]: a TCP proxy that cuts, hangs, delays, loses replies and delivers requests late.
 //! - [`taker`]: a process that takes locks, to be killed or to compete with.
 //! - [`history`]: records who held which lock when, and finds overlaps and tokens out of order.
+//! - [`figures`]: speeds, which only a machine with nothing else to do can be held to.
 //! - [`conformance`]: what every backend has to get right, run by one line.
 //! - [`oracle`]: replays random operations on a backend and on the specification.
 //!
@@ -24,6 +25,7 @@
 //! ```
 
 pub mod conformance;
+pub mod figures;
 pub mod history;
 pub mod oracle;
 pub mod proxy;

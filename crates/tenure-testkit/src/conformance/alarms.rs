@@ -28,12 +28,12 @@ async fn locked(bench: &Bench, options: Options) -> (Client, Events, Guard) {
 }
 
 async fn a_lock_held_too_long_raises_the_alarm(bench: &Bench) {
-    let options = renewed(300).warn_after(millis(400)).owner(Owner::labelled("billing"));
+    let options = renewed(1000).warn_after(millis(1100)).owner(Owner::labelled("billing"));
     let (_client, mut events, guard) = locked(bench, options).await;
     let (event, alarm) = next_alarm(&mut events).await;
     assert_eq!((&event.key, &event.claim), (guard.key(), guard.claim()));
-    assert_eq!((alarm.reason, alarm.lease), (AlarmReason::HeldTooLong, millis(300)));
-    assert!(alarm.held >= millis(400), "{alarm:?}");
+    assert_eq!((alarm.reason, alarm.lease), (AlarmReason::HeldTooLong, millis(1000)));
+    assert!(alarm.held >= millis(1100), "{alarm:?}");
     for part in ["billing", guard.claim().as_str(), &std::process::id().to_string()] {
         assert!(alarm.owner.contains(part), "{alarm:?} does not name {part}");
     }

@@ -18,10 +18,10 @@ async fn the_watchdog_stops_at_the_longest(bench: &Bench) {
         let client = bench.client().await;
         let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
         let began = Instant::now();
-        let guard = lock.lock_with(renewed(300).max_hold(millis(900))).await.unwrap();
+        let guard = lock.lock_with(renewed(1000).max_hold(millis(2000))).await.unwrap();
         assert_eq!(soon("it is held for long enough", guard.lost()).await, Loss::HeldTooLong);
         let held = began.elapsed();
-        assert!((millis(850)..millis(1400)).contains(&held), "{held:?}");
+        assert!((millis(1950)..millis(5000)).contains(&held), "{held:?}");
         soon("the lock is free", lock.lock()).await.unwrap().release().await.unwrap();
         assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
     }
@@ -31,12 +31,12 @@ async fn a_release_keeps_the_lock_for_the_shortest(bench: &Bench) {
     for simple in [false, true] {
         let client = bench.client().await;
         let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
-        let guard = lock.lock_with(renewed(60_000).at_least(millis(500))).await.unwrap();
+        let guard = lock.lock_with(renewed(60_000).at_least(millis(1500))).await.unwrap();
         let kept = guard.release().await.unwrap();
-        assert!(matches!(kept, Release::Kept(left) if left <= millis(500)), "{kept:?}");
+        assert!(matches!(kept, Release::Kept(left) if left <= millis(1500)), "{kept:?}");
         assert!(lock.try_lock().await.unwrap().is_none());
         let seen = lock.inspect().await.unwrap().expect("it is taken");
-        assert!(seen.holder().remaining.is_some_and(|left| left <= millis(500)), "{seen:?}");
+        assert!(seen.holder().remaining.is_some_and(|left| left <= millis(1500)), "{seen:?}");
         let next = soon("it is over", lock.lock_with(renewed(1000).at_least(millis(1)))).await.unwrap();
         tokio::time::sleep(millis(2)).await;
         assert_eq!(next.release().await.unwrap(), Release::Released);

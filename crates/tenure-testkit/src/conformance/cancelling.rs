@@ -150,9 +150,9 @@ async fn give_up_after<F: Future>(mut polls: u32, future: F) -> Option<F::Output
 async fn later_holder_is_unharmed(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let guard = soon("getting in", client.lock(&bench.key("a")).unwrap().lock_with(renewed(300))).await.unwrap();
+    let guard = soon("getting in", client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000))).await.unwrap();
     let began = Instant::now();
-    while began.elapsed() < millis(600) {
+    while began.elapsed() < millis(800) {
         heard(&mut events, "the lease is renewed", |what| matches!(what, What::Renewed)).await;
         assert!(guard.is_held());
     }

@@ -58,10 +58,10 @@ async fn guards_are_renewed_while_a_close_waits(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
     let began = Instant::now();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(200)).await.unwrap();
+    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
     let mut closing = Box::pin(client.close(LONG));
     assert!(waits(&mut closing).await);
-    while began.elapsed() < millis(500) {
+    while began.elapsed() < millis(1500) {
         heard(&mut events, "the lease is renewed", |what| matches!(what, What::Renewed)).await;
     }
     assert_eq!(guard.release().await.unwrap(), Release::Released);
@@ -90,8 +90,8 @@ async fn a_closed_client_takes_no_locks(bench: &Bench) {
 async fn a_close_that_runs_out_of_time_names_what_is_held(bench: &Bench) {
     let client = bench.client().await;
     let guards = [
-        client.lock(&bench.key("a")).unwrap().lock_with(renewed(500)).await.unwrap(),
-        client.lock(&bench.key("b")).unwrap().lock_with(renewed(500)).await.unwrap(),
+        client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap(),
+        client.lock(&bench.key("b")).unwrap().lock_with(renewed(1000)).await.unwrap(),
     ];
     let error = soon("closing", client.close(millis(100))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);

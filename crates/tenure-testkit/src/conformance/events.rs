@@ -52,7 +52,7 @@ async fn a_holder_hears_of_its_hold(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
     let lock = client.lock(&bench.key("a")).unwrap();
-    let guard = lock.lock_with(renewed(300)).await.unwrap();
+    let guard = lock.lock_with(renewed(1000)).await.unwrap();
     // A backend may ask about its holds once more when it has just come to hear wake-ups.
     let mut all = until(&mut events, "renewed").await;
     all.extend(until(&mut events, "renewed").await);
@@ -137,7 +137,7 @@ async fn a_loss_is_heard_of(bench: &Bench) {
 async fn force_is_heard_of_on_both_sides(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let (mut near, mut far) = (one.events(), other.events());
-    let guard = one.lock(&bench.key("a")).unwrap().lock_with(renewed(500)).await.unwrap();
+    let guard = one.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
     other.lock(&bench.key("a")).unwrap().force_release().await.unwrap().expect("it was held");
     let forced = heard(&mut far, "the force", |what| matches!(what, What::Forced { .. })).await;
     assert_eq!((&forced.key, &forced.claim), (guard.key(), guard.claim()));

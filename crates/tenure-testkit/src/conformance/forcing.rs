@@ -36,7 +36,7 @@ async fn force_out(bench: &Bench, guard: Guard) -> (Guard, Guard, Lock) {
 }
 
 async fn a_holder_is_put_out_and_the_next_gets_in(bench: &Bench) {
-    let (guard, next, lock) = force(bench, renewed(500)).await;
+    let (guard, next, lock) = force(bench, renewed(1000)).await;
     let why = soon("the holder learns of it", guard.lost()).await;
     assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
     let error = guard.release().await.unwrap_err();
@@ -77,7 +77,7 @@ async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Benc
     let (client, tap) = bench.tapped().await;
     let (lock, other) = (client.lock(&bench.key("a")).unwrap(), bench.lock("a").await);
     // Once this one is told, the client surely hears.
-    let heard = lock.lock_with(renewed(500)).await.unwrap();
+    let heard = lock.lock_with(renewed(1000)).await.unwrap();
     other.force_release().await.unwrap().expect("it is held");
     soon("the first is told", heard.lost()).await;
 
@@ -96,8 +96,8 @@ async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Benc
 
 async fn all_guards_of_a_hold_are_put_out(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.lock("a").await);
-    let outer = one.lock_with(renewed(500)).await.unwrap();
-    let inner = outer.reenter_with(renewed(500)).await.unwrap();
+    let outer = one.lock_with(renewed(1000)).await.unwrap();
+    let inner = outer.reenter_with(renewed(1000)).await.unwrap();
     assert_eq!(other.force_release().await.unwrap().map(|held| held.holder().count), Some(2));
     soon("the outer guard is lost", outer.lost()).await;
     soon("the inner guard is lost", inner.lost()).await;

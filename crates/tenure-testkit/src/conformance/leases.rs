@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
-use super::waiting::{eventually, heard, soon, within};
+use super::waiting::{eventually, heard, soon};
 use std::time::{Duration, Instant};
 use tenure_core::{ErrorKind, Event, Guard, Lock, Loss, Release, Standing, What};
 
@@ -19,9 +19,9 @@ cases!("leases":
 
 async fn a_lease_that_is_not_renewed_ends_by_itself(bench: &Bench) {
     let lock = bench.lock("a").await;
-    let guard = lock.lock_with(unrenewed(300)).await.unwrap();
+    let guard = lock.lock_with(unrenewed(1000)).await.unwrap();
     assert!(guard.is_held() && guard.check().is_ok());
-    assert!(guard.remaining() > Duration::ZERO && guard.remaining() < millis(300));
+    assert!(guard.remaining() > Duration::ZERO && guard.remaining() < millis(1000));
     assert_eq!(soon("the lease ends", guard.lost()).await, Loss::LeaseEnded);
     assert!(!guard.is_held());
     assert_eq!(guard.standing(), Standing::Lost(Loss::LeaseEnded));
@@ -48,8 +48,8 @@ async fn a_guard_gives_up_before_the_store_does(bench: &Bench) {
     assert!(guard.is_held());
 }
 
-/// Lets a short lease end while another client waits: the lost guard, and the waiter's.
-async fn lease_ends(bench: &Bench) -> (Guard, Guard, Lock) {
+/// Lets a short lease end while another client waits: the lost guard, the waiter's, and how much later it was in.
+async fn lease_ends(bench: &Bench) -> (Guard, Guard, Lock, Duration) {
     let (one, other) = (bench.lock("a").await, bench.client().await);
     let mut events = other.events();
     let lock = other.lock(&bench.key("a")).unwrap();
@@ -59,21 +59,30 @@ async fn lease_ends(bench: &Bench) -> (Guard, Guard, Lock) {
     let waiting = tokio::spawn(async move { waiter.lock().await.unwrap() });
     heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
     assert_eq!(soon("the lease ends", lost.lost()).await, Loss::LeaseEnded);
-    let late = (lease + millis(250)).saturating_sub(began.elapsed());
-    let next = within(late, "the waiter is in 250 ms after the lease's end", waiting).await.unwrap();
+    let next = soon("the waiter gets in", waiting).await.unwrap();
+    let late = began.elapsed().saturating_sub(lease);
     assert!(!lost.is_held() && next.is_held() && next.token() > lost.token());
-    (lost, next, lock)
+    (lost, next, lock, late)
 }
 
 async fn the_next_waiter_is_in_when_a_lease_ends(bench: &Bench) {
-    let (lost, next, _) = lease_ends(bench).await;
-    drop(lost);
-    assert_eq!(next.release().await.unwrap(), Release::Released);
+    // By itself it would look once a second. The machine may pause in one of the attempts, but hardly in all.
+    let mut fastest = Duration::MAX;
+    for _ in 0..5 {
+        let (lost, next, _, late) = lease_ends(bench).await;
+        drop(lost);
+        assert_eq!(next.release().await.unwrap(), Release::Released);
+        fastest = fastest.min(late);
+        if fastest <= millis(250) {
+            break;
+        }
+    }
+    assert!(fastest <= millis(250), "in only {fastest:?} after the end of the lease");
     bench.assert_nothing_left().await;
 }
 
 async fn a_late_release_frees_nobody(bench: &Bench) {
-    let (lost, next, lock) = lease_ends(bench).await;
+    let (lost, next, lock, _) = lease_ends(bench).await;
     assert_eq!(lost.release().await.unwrap_err().kind(), ErrorKind::Lost);
     let held = lock.inspect().await.unwrap().expect("the next holder is in");
     assert_eq!((&held.holder().claim, held.holder().token), (next.claim(), Some(next.token())));
@@ -86,8 +95,8 @@ async fn a_renewed_lease_outlives_itself(bench: &Bench) {
     let (client, other) = (bench.client().await, bench.lock("a").await);
     let mut events = client.events();
     let began = Instant::now();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(300)).await.unwrap();
-    while began.elapsed() < millis(1100) {
+    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
+    while began.elapsed() < millis(3000) {
         let Event { key, claim, .. } =
             heard(&mut events, "the lease is renewed", |what| matches!(what, What::Renewed)).await;
         assert_eq!((&key, &claim), (guard.key(), guard.claim()));
@@ -102,12 +111,12 @@ async fn a_renewed_lease_outlives_itself(bench: &Bench) {
 async fn all_locks_of_an_owner_are_renewed(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let options = renewed(300).owner(tenure_core::Owner::new());
+    let options = renewed(1000).owner(tenure_core::Owner::new());
     let one = client.lock(&bench.key("a")).unwrap().lock_with(options.clone()).await.unwrap();
     let other = client.lock(&bench.key("b")).unwrap().lock_with(options).await.unwrap();
     let began = Instant::now();
     let mut renewals = [0, 0];
-    while began.elapsed() < millis(1100) {
+    while began.elapsed() < millis(3000) {
         let event = heard(&mut events, "a renewal", |what| matches!(what, What::Renewed | What::Lost { .. })).await;
         assert!(matches!(event.what, What::Renewed), "{event:?}");
         renewals[usize::from(event.claim == *other.claim())] += 1;
@@ -119,14 +128,14 @@ async fn all_locks_of_an_owner_are_renewed(bench: &Bench) {
 }
 
 async fn a_guard_renews_by_hand(bench: &Bench) {
-    let (lock, lease) = (bench.lock("a").await, millis(1000));
+    let (lock, lease) = (bench.lock("a").await, millis(3000));
     let began = Instant::now();
-    let guard = lock.lock_with(unrenewed(1000)).await.unwrap();
+    let guard = lock.lock_with(unrenewed(3000)).await.unwrap();
     while began.elapsed() < lease + millis(200) {
-        eventually("some of the lease is used up", async || guard.remaining() < millis(600)).await;
+        eventually("some of the lease is used up", async || guard.remaining() < millis(2000)).await;
         guard.renew().await.unwrap();
-        assert!(guard.remaining() > millis(600), "{:?}", guard.remaining());
-        assert!(lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap() > millis(600));
+        assert!(guard.remaining() > millis(2000), "{:?}", guard.remaining());
+        assert!(lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap() > millis(2000));
     }
     assert!(guard.is_held());
     assert_eq!(guard.release().await.unwrap(), Release::Released);

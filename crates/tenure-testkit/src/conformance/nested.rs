@@ -97,7 +97,7 @@ async fn it_is_renewed_re_entered_and_counted(bench: &Bench) {
     let client = bench.client().await;
     let lock = client.lock(&bench.key("a")).unwrap();
     let mut events = client.events();
-    let inner = lock.lock_with(renewed(300).under(&outer.lineage())).await.unwrap();
+    let inner = lock.lock_with(renewed(1000).under(&outer.lineage())).await.unwrap();
     for _ in 0..4 {
         heard(&mut events, "it is renewed", |what| matches!(what, What::Renewed)).await;
     }
@@ -129,7 +129,7 @@ async fn strangers_wait_for_all(bench: &Bench) {
 
 async fn all_are_seen_and_all_are_put_out(bench: &Bench) {
     let (outer, lock) = held(bench).await;
-    let inner = lock.lock_with(renewed(300).under(&outer.lineage())).await.unwrap();
+    let inner = lock.lock_with(renewed(1000).under(&outer.lineage())).await.unwrap();
     let forced = bench.lock("a").await.force_release().await.unwrap().expect("it is held");
     assert_eq!(forced.holders.len(), 2);
     for guard in [&inner, &outer] {
@@ -143,7 +143,7 @@ async fn without_anybody_above_it_takes_the_lock(bench: &Bench) {
     let (outer, lock) = held(bench).await;
     let lineage = outer.lineage();
     outer.release().await.unwrap();
-    let inner = lock.lock_with(renewed(500).under(&lineage)).await.unwrap();
+    let inner = lock.lock_with(renewed(1000).under(&lineage)).await.unwrap();
     assert!(bench.lock("a").await.try_lock().await.unwrap().is_none());
     assert_eq!(inner.release().await.unwrap(), Release::Released);
     let short = lock.lock_with(unrenewed(200).under(&lineage)).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_simple_lock_refuses_it(bench: &Bench) {
 async fn a_lineage_that_is_none_is_refused(bench: &Bench) {
     let lock = bench.lock("a").await;
     for lineage in ["", "x", "a:1/", "a:1//b:2", "a:1\n", "a:1 b:2", &"a:1/".repeat(2000)] {
-        let error = lock.lock_with(renewed(500).under(lineage)).await.unwrap_err();
+        let error = lock.lock_with(renewed(1000).under(lineage)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{lineage:?}: {error}");
     }
     assert!(!lock.is_locked().await.unwrap());

@@ -34,7 +34,7 @@ async fn a_wait_bounds_the_retries(bench: &Bench) {
     let error = lock.lock_with(options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     let waited = began.elapsed();
-    assert!(waited >= bound && waited <= bound + millis(300), "waited {waited:?} for {bound:?}");
+    assert!(waited >= bound && waited <= bound + millis(3000), "waited {waited:?} for {bound:?}");
 }
 
 async fn a_retry_gets_a_lock_that_became_free(bench: &Bench) {

@@ -54,7 +54,7 @@ async fn others_wait_and_are_woken(bench: &Bench) {
 async fn it_is_renewed_and_ends_when_it_is_not(bench: &Bench) {
     let ((client, lock), (_other, other)) = (simple(bench).await, simple(bench).await);
     let mut events = client.events();
-    let guard = lock.lock_with(renewed(300)).await.unwrap();
+    let guard = lock.lock_with(renewed(1000)).await.unwrap();
     for _ in 0..4 {
         heard(&mut events, "it is renewed", |what| matches!(what, What::Renewed)).await;
     }

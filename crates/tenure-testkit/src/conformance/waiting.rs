@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use tenure_core::{Event, Events, What};
 
-/// Longer than anything takes that works.
-const SOON: Duration = Duration::from_secs(5);
+/// Longer than anything takes that works, on a machine that has other things to do as well.
+const SOON: Duration = Duration::from_secs(8);
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
 

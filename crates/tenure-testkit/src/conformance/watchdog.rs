@@ -18,7 +18,7 @@ cases!("watchdog":
 
 /// Kills the thread of a client by way of a guard that is to be renewed.
 async fn kill(bench: &Bench, client: &Client, tap: &Arc<Tap>) {
-    let guard = client.lock(&bench.key("bait")).unwrap().lock_with(renewed(300)).await.unwrap();
+    let guard = client.lock(&bench.key("bait")).unwrap().lock_with(renewed(1000)).await.unwrap();
     // Only now: a client that has just begun to listen asks about its holds, and would die before the bait is out.
     tap.make_renewals_panic();
     assert_eq!(soon("the watchdog dies", guard.lost()).await, Loss::WatchdogDied);

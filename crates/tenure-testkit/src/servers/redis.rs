@@ -200,7 +200,8 @@ impl RedisServer {
         reply.unwrap_or_else(|error| {
             // After a failure the next reply on this connection may belong to this command.
             running.control = None;
-            panic!("redis-server did not answer {words:?}: {error}; call resume() first if it is paused")
+            let command = words.iter().take(4).copied().collect::<Vec<_>>().join(" ");
+            panic!("redis-server did not answer, call resume() first if it is paused: {command}: {error}")
         })
     }
 
