@@ -87,6 +87,12 @@ fn on_lost_is_run(store: &Store) {
     force(store);
     assert_eq!(running.end().code, 73);
     assert_eq!(fs::read_to_string(file).unwrap(), format!("k {token} somebody released it by force\n"));
+    // Also if it is found out only when the command has ended.
+    let file = dir.path().join("late");
+    let hook = format!("touch {}", file.display());
+    let force = format!("{} release --force k >/dev/null", env!("CARGO_BIN_EXE_tenure"));
+    assert_eq!(store.run(&["run", "--on-lost", &hook, "k", "--", "sh", "-c", &force]).code, 73);
+    assert!(file.exists());
     // And only then.
     let file = dir.path().join("kept");
     let hook = format!("touch {}", file.display());

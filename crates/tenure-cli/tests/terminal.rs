@@ -126,12 +126,15 @@ fn ctrl_z_and_bg(store: &Store) {
 
 fn a_command_that_sleeps_through_its_lease_is_killed(store: &Store) {
     let mut person = Person::at_shell(&store.url());
-    person.type_line(r#"tenure run --lease 1s k -- sh -c 'echo pi""d=$$";"; read line; echo we""nt on'"#);
+    person.type_line(
+        r#"tenure run --lease 1s --on-lost 'echo "lo""st: $TENURE_LOST"' k -- sh -c 'echo pi""d=$$";"; read line'"#,
+    );
     let command = person.see_number("pid");
     person.press(CTRL_Z);
     person.see("Stopped");
     gone(command);
     person.type_line("fg");
+    person.see("lost: its lease ended");
     person.see("the lock was lost");
     let code = person.last_code();
     assert_eq!(code, 73);

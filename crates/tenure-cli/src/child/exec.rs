@@ -1,12 +1,14 @@
 //! `tenure __exec`: becomes the command once all is ready.
 
 use super::control;
+use rustix::io::Errno;
 use std::convert::Infallible;
 use std::env::ArgsOs;
 use std::io::{self, Write};
 use std::iter::Skip;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
+use tenure::Clock;
 
 pub(super) fn main(words: Skip<ArgsOs>) -> ExitCode {
     // Whoever started us learns all they need from the socket.
@@ -21,11 +23,14 @@ fn become_command(mut words: Skip<ArgsOs>) -> io::Result<Option<Infallible>> {
     // Before we say that we are ready: if our parent has died already, nobody lets us go.
     die_with_parent()?;
     control::say_ready(&mut control)?;
-    let Some(stdin) = control::wait_to_go(&control)? else { return Ok(None) };
+    let Some((until, stdin)) = control::wait_to_go(&control)? else { return Ok(None) };
     rustix::stdio::dup2_stdin(&stdin)?;
     drop(stdin);
     let program = words.next().unwrap_or_default();
-    let error = Command::new(program).args(words).exec();
+    let mut command = Command::new(program);
+    command.args(words);
+    // We may have been let go in time, and yet not run until the lease was over.
+    let error = if Clock::system().now() < until { command.exec() } else { Errno::TIMEDOUT.into() };
     // Still here: the socket would have been closed otherwise.
     control.write_all(&error.raw_os_error().unwrap_or_default().to_be_bytes())?;
     Err(error)

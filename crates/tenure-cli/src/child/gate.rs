@@ -5,6 +5,7 @@ use rustix::process::Pid;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
+use tenure::Moment;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 
@@ -31,9 +32,12 @@ impl Gate {
         Ok(Self { command, minder, control })
     }
 
-    /// Lets the command go, with our own standard input.
-    pub(crate) fn open(&self) -> io::Result<()> {
-        control::go(&self.control, io::stdin())
+    /// Lets the command go, with our own standard input, unless it is that late already.
+    ///
+    /// The minder hears of it first: were we stopped between the two, nobody else would end the command.
+    pub(crate) fn open(&mut self, until: Moment) -> io::Result<()> {
+        self.minder.allow(until);
+        control::go(&self.control, until, io::stdin())
     }
 
     /// Why the process, which has ended, never became the command; none if it did.

@@ -15,7 +15,7 @@ use tenure::{Clock, Moment};
 use tokio::net::UnixStream;
 
 /// A deadline that says that all is over and nobody is to be killed.
-const DONE: u64 = 0;
+const DONE: [u8; 8] = [0; 8];
 /// Timers do not count the time a machine sleeps, so the clock is asked at least this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Minder {
     pub(super) pid: Pid,
     control: UnixStream,
-    told: u64,
+    told: [u8; 8],
 }
 
 impl Minder {
@@ -47,10 +47,10 @@ impl Minder {
 
     /// The group may live until then.
     pub(super) fn allow(&mut self, until: Moment) {
-        let nanos = u64::try_from(until.since_zero().as_nanos()).unwrap_or(u64::MAX);
-        if self.told != nanos {
-            self.told = nanos;
-            self.tell(nanos);
+        let until = control::to_bytes(until);
+        if self.told != until {
+            self.told = until;
+            self.tell(until);
         }
     }
 
@@ -59,9 +59,9 @@ impl Minder {
         self.tell(DONE);
     }
 
-    fn tell(&self, nanos: u64) {
+    fn tell(&self, until: [u8; 8]) {
         // It may be gone already. If it cannot be told, it keeps to what it heard last.
-        let _ = self.control.try_write(&nanos.to_be_bytes());
+        let _ = self.control.try_write(&until);
     }
 }
 
@@ -73,18 +73,18 @@ pub(super) fn main() -> ExitCode {
     }
 }
 
-fn mind(mut control: Control) -> io::Result<()> {
+fn mind(mut talk: Control) -> io::Result<()> {
     SigSet::all().thread_block()?;
-    control::say_ready(&mut control)?;
+    control::say_ready(&mut talk)?;
     let clock = Clock::system();
     let mut until = None;
     loop {
         let left = until.map(|until: Moment| until.since(clock.now()));
-        if is_readable(&control, left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)))? {
-            let mut nanos = [0; 8];
-            match control.read_exact(&mut nanos).map(|()| u64::from_be_bytes(nanos)) {
-                Ok(DONE) => return Ok(()),
-                Ok(nanos) => until = Some(Moment::at(Duration::from_nanos(nanos))),
+        if is_readable(&talk, left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY)))? {
+            let mut told = DONE;
+            match talk.read_exact(&mut told) {
+                Ok(()) if told == DONE => return Ok(()),
+                Ok(()) => until = Some(control::from_bytes(told)),
                 // Whoever talked to us is dead.
                 Err(_) => break,
             }

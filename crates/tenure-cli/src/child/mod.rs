@@ -22,6 +22,7 @@ mod terminal;
 
 pub(crate) use die::die_of;
 pub(crate) use gate::Gate;
+pub(crate) use hook::on_lost;
 pub(crate) use lookup::{cannot_exec, look_up};
 pub(crate) use procfs::{interrupt_mates, leads_own_group};
 pub(crate) use signals::Signals;

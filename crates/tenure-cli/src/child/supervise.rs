@@ -5,13 +5,18 @@ use super::minder::Minder;
 use super::terminal::Terminal;
 use super::{Signals, hook, procfs};
 use crate::output::Talk;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait, waitpid};
 use std::io;
 use std::time::Duration;
 use tenure::{Clock, Guard, Loss, Moment, Standing};
 
 /// How often to look whether what a command left in its group has gone.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a last renewal may take before we stop.
+const RENEW: Duration = Duration::from_millis(200);
+/// How long the minder may take to go.
+const SEE_OFF: Duration = Duration::from_millis(100);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +62,8 @@ struct State<'a> {
     hook: Option<Pid>,
     /// The last lease that we know of.
     ends: Moment,
+    /// Whether we ever looked so late that the minder will have acted.
+    overslept: bool,
 }
 
 impl Supervisor<'_> {
@@ -68,7 +75,8 @@ impl Supervisor<'_> {
         if let Some(terminal) = &mut terminal {
             terminal.hand_to(gate.command);
         }
-        let opened = gate.open();
+        let ends = self.lease_ends(&clock).unwrap_or_else(|| clock.now());
+        let opened = gate.open(self.killed_by(ends));
         let mut state = State {
             group: gate.command,
             minder: &mut gate.minder,
@@ -76,10 +84,17 @@ impl Supervisor<'_> {
             how: None,
             lost: None,
             hook: None,
-            ends: clock.now(),
+            ends,
+            overslept: false,
         };
         if opened.is_ok() {
             self.look_after(&mut state, &clock).await;
+            // It ended before we looked, such as while we were stopped ourselves.
+            match self.guard.standing() {
+                Standing::Lost(why) => self.lose(&mut state, why, &clock),
+                _ if self.was_minded(&state, &clock) => self.lose(&mut state, Loss::LeaseEnded, &clock),
+                _ => {}
+            }
         }
         let had_terminal = state.terminal.as_ref().is_some_and(Terminal::is_handed);
         self.tidy_up(&mut state, &clock).await;
@@ -94,17 +109,16 @@ impl Supervisor<'_> {
     /// Until the command has ended.
     async fn look_after(&mut self, state: &mut State<'_>, clock: &Clock) {
         while state.how.is_none() {
-            let remaining = self.guard.remaining();
-            if !remaining.is_zero() {
-                state.ends = clock.now().plus(remaining);
-                // Later than we would do it ourselves, but in time as well.
-                state.minder.allow(earlier(state.ends, self.slack / 2));
+            state.overslept |= clock.now() >= self.killed_by(state.ends);
+            if let Some(ends) = self.lease_ends(clock) {
+                state.ends = ends;
+                state.minder.allow(self.killed_by(ends));
             }
             let gone_by = earlier(state.ends, self.slack);
             let next = state.lost.as_ref().map_or(earlier(gone_by, self.grace), |(_, kill_at)| *kill_at);
             tokio::select! {
                 biased;
-                signal = self.signals.next() => self.heed(state, signal, clock),
+                signal = self.signals.next() => self.heed(state, signal, clock).await,
                 why = self.guard.lost(), if state.lost.is_none() => self.lose(state, why, clock),
                 () = clock.sleep_until(next) => match state.lost {
                     // The lease may have been renewed while we slept.
@@ -120,6 +134,26 @@ impl Supervisor<'_> {
         }
     }
 
+    /// When the lease ends, if it has not ended.
+    fn lease_ends(&self, clock: &Clock) -> Option<Moment> {
+        // The clock first: were we stopped in between, the other way round the lease would seem to last for longer.
+        let now = clock.now();
+        let remaining = self.guard.remaining();
+        (!remaining.is_zero()).then(|| now.plus(remaining))
+    }
+
+    /// When the minder kills the command of a lease: later than we would do it ourselves, but in time as well.
+    fn killed_by(&self, ends: Moment) -> Moment {
+        earlier(ends, self.slack / 2)
+    }
+
+    /// Whether it was the minder that ended the command, which does so a little before the lease ends: after that the
+    /// lock may even have been renewed.
+    fn was_minded(&self, state: &State<'_>, clock: &Clock) -> bool {
+        let late = state.overslept || clock.now() >= self.killed_by(state.ends);
+        late && state.how == Some(How::Killed(Signal::KILL.as_raw()))
+    }
+
     fn why_not_renewed(&self) -> &'static str {
         match self.guard.standing() {
             Standing::Held => "it was held for as long as it might be",
@@ -127,9 +161,9 @@ impl Supervisor<'_> {
         }
     }
 
-    fn heed(&mut self, state: &mut State<'_>, signal: Signal, clock: &Clock) {
+    async fn heed(&mut self, state: &mut State<'_>, signal: Signal, clock: &Clock) {
         match signal {
-            Signal::CHILD => self.reap(state),
+            Signal::CHILD => self.reap(state).await,
             Signal::CONT => self.resume(state, clock),
             // Somebody else in our group asks for the terminal, such as a pager that our command's output goes to.
             Signal::TTIN | Signal::TTOU if state.terminal.as_ref().is_some_and(Terminal::is_handed) => {
@@ -143,11 +177,11 @@ impl Supervisor<'_> {
     }
 
     /// Sees which of our children have ended or stopped.
-    fn reap(&mut self, state: &mut State<'_>) {
+    async fn reap(&mut self, state: &mut State<'_>) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
             if pid == state.group {
                 match status.stopping_signal().and_then(Signal::from_named_raw) {
-                    Some(signal) => self.stopped(state, signal),
+                    Some(signal) => self.stopped(state, signal).await,
                     None => state.how = Some(How::from(status)),
                 }
             } else if Some(pid) == state.hook {
@@ -162,7 +196,7 @@ impl Supervisor<'_> {
     }
 
     /// The command stopped. A shell that looks on has to see us stop as well.
-    fn stopped(&mut self, state: &mut State<'_>, signal: Signal) {
+    async fn stopped(&mut self, state: &mut State<'_>, signal: Signal) {
         let asks = matches!(signal, Signal::TTIN | Signal::TTOU);
         let handed = state.terminal.as_ref().is_some_and(Terminal::is_handed);
         if asks && state.terminal.as_ref().is_some_and(Terminal::is_ours) {
@@ -179,6 +213,9 @@ impl Supervisor<'_> {
             kill(state.group, Signal::CONT);
         } else {
             state.take_terminal_back();
+            // It is stopped for as long as the lease allows; and we are not stopped amid a write to the store, where
+            // we would be in everybody's way. If it takes long, we stop all the same.
+            let _ = tokio::time::timeout(RENEW, self.guard.renew()).await;
             if self.talk.is_watched() {
                 let left = crate::duration::spoken(self.guard.remaining());
                 self.talk.say(&format!("stopped; unless it is continued, the command is killed in {left}"));
@@ -224,10 +261,7 @@ impl Supervisor<'_> {
         // One that is stopped could not heed it.
         kill(state.group, Signal::CONT);
         if let Some(line) = self.on_lost {
-            match hook::start(line, self.env, why) {
-                Ok(pid) => state.hook = Some(pid),
-                Err(error) => self.talk.say(&format!("could not run what --on-lost asks for: {error}")),
-            }
+            state.hook = hook::start(self.talk, line, self.env, why);
         }
     }
 
@@ -244,17 +278,17 @@ impl Supervisor<'_> {
         } else {
             state.minder.dismiss();
         }
+        // Not everybody who would inherit it from us reaps what it inherits.
+        let patience = clock.now().plus(SEE_OFF);
+        while matches!(waitpid(Some(state.minder.pid), WaitOptions::NOHANG), Ok(None)) && clock.now() < patience {
+            clock.sleep_until(clock.now().plus(Duration::from_millis(1))).await;
+        }
         state.take_terminal_back();
         if let (Some(terminal), Some(How::Killed(_))) = (&state.terminal, state.how) {
             terminal.restore_modes();
         }
-        // What was asked for on a loss is waited for, until somebody is tired of it.
-        while state.hook.is_some() {
-            match self.signals.next().await {
-                Signal::CHILD => self.reap(state),
-                Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM => break,
-                _ => {}
-            }
+        if let Some(pid) = state.hook {
+            hook::see_out(pid, self.signals).await;
         }
     }
 }

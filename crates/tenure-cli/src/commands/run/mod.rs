@@ -19,6 +19,7 @@ use terms::Terms;
 
 /// How long the end may take when the store has gone away; the lease ends what is left then.
 const CLOSE: Duration = Duration::from_millis(500);
+const NO_TIME: &str = "there was no time left to start the command";
 /// Ctrl-C.
 const INTERRUPT: i32 = 2;
 
@@ -92,9 +93,17 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
     report.held(&guard, began.elapsed());
 
     let since = Instant::now();
-    let outcome = hold(talk, args, &terms, &guard, &mut signals, report).await;
+    let env = [
+        ("TENURE_KEY", args.key.clone()),
+        ("TENURE_TOKEN", guard.token().to_string()),
+        ("TENURE_OWNER", guard.lineage()),
+    ];
+    let outcome = hold(talk, args, &terms, &guard, (&env, &mut signals), report).await;
     let released = give_back(talk, &client, guard, outcome.is_ok()).await;
     report.held_for(since.elapsed());
+    if let (Ok(_), Err(failure), Some(line)) = (&outcome, &released, &args.on_lost) {
+        child::on_lost(talk, line, &env, &failure.message, &mut signals).await;
+    }
     // Who lost the lock knows it best from the one that saw it first.
     let end = outcome?;
     released?;
@@ -118,19 +127,14 @@ async fn hold(
     args: &Run,
     terms: &Terms,
     guard: &Guard,
-    signals: &mut Signals,
+    (env, signals): (&[(&str, String)], &mut Signals),
     report: &mut Report,
 ) -> Result<End, Failure> {
-    let env = [
-        ("TENURE_KEY", args.key.clone()),
-        ("TENURE_TOKEN", guard.token().to_string()),
-        ("TENURE_OWNER", guard.lineage()),
-    ];
-    let mut gate = Gate::reach(&args.command, &env).await.map_err(|error| unstarted(&error))?;
+    let mut gate = Gate::reach(&args.command, env).await.map_err(|error| unstarted(&error))?;
     // The command never starts without the time to be stopped in.
     if guard.remaining() <= terms.grace + terms.slack {
         guard.check()?;
-        return Err(lost("there was no time left to start the command", args));
+        return Err(lost(NO_TIME, args));
     }
     let supervisor = Supervisor {
         talk,
@@ -138,13 +142,15 @@ async fn hold(
         grace: terms.grace,
         slack: terms.slack,
         on_lost: args.on_lost.as_deref(),
-        env: &env,
+        env,
         signals,
     };
     let Ended { how, lost: why, had_terminal } =
         supervisor.watch(&mut gate).await.map_err(|error| unstarted(&error))?;
-    if let Some(error) = gate.exec_error().await {
-        return Err(child::cannot_exec(&args.command[0], &error));
+    match gate.exec_error().await {
+        Some(error) if error.kind() == std::io::ErrorKind::TimedOut => return Err(lost(NO_TIME, args)),
+        Some(error) => return Err(child::cannot_exec(&args.command[0], &error)),
+        None => {}
     }
     report.ended(how);
     match why {
