@@ -38,7 +38,8 @@ Examples:
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
-The command finds TENURE_KEY, TENURE_TOKEN (the fencing token) and TENURE_OWNER in its environment. \
+The command finds TENURE_KEY, TENURE_TOKEN (the fencing token), TENURE_OWNER and the store's TENURE_URL in its \
+environment. \
 A `tenure run` of the same key inside it goes in again instead of waiting for itself.
 
 The command keeps the terminal, its standard input and its signals; no shell is involved. \

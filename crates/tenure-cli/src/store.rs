@@ -27,7 +27,7 @@ pub(crate) async fn connect(common: &Common, talk: Talk, builder: Builder) -> Re
     let Some(url) = url else {
         let file = embedded()?;
         let is_new = !file.exists();
-        let client = builder.connect(tenure::store(&url_of(&file)?)?).await?;
+        let client = builder.connect(tenure::sqlite::Config::at(&file)?.into_backend()).await?;
         if is_new {
             talk.say(&format!(
                 "locks are kept in {}, for this user on this machine; for others too, give --url or set TENURE_URL",
@@ -50,16 +50,6 @@ fn embedded() -> Result<PathBuf, Failure> {
     let file = file(path("XDG_STATE_HOME"), path("HOME"))?;
     make(file.parent().unwrap_or(Path::new("/")))?;
     Ok(file)
-}
-
-fn url_of(file: &Path) -> Result<String, Failure> {
-    let path = file.to_str().ok_or_else(|| {
-        Failure::invalid(format!(
-            "the state directory's name is not UTF-8, choose a store with --url: {}",
-            file.display()
-        ))
-    })?;
-    Ok(format!("sqlite:{path}"))
 }
 
 /// Where the embedded store lives.

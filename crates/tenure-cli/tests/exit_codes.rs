@@ -203,3 +203,47 @@ fn no_words_at_all_show_the_help() {
     assert_eq!(said.code, 2);
     assert!(said.out.contains("Usage: tenure"), "{said:?}");
 }
+
+#[test]
+fn a_status_goes_only_where_it_was_meant_to_go() {
+    let (store, dir) = (Store::sqlite(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("precious");
+    fs::write(&file, "precious\n").unwrap();
+    let said = |line: &str| {
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-c", line, env!("CARGO_BIN_EXE_tenure")]).arg(&file).env("TENURE_URL", store.url());
+        Said::of(&mut shell)
+    };
+    // Opened for reading, by whatever number.
+    for line in [r#""$0" run --status-fd 3 k -- true 3<"$1""#, r#""$0" run --status-fd 0 k -- true <"$1""#] {
+        refused(&said(line), 2, &["--status-fd", "reading only"]);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
+    // A file that was opened before it lost its rights, and a pipe.
+    let kept =
+        said(r#"exec 4>"$1.status"; chmod 000 "$1.status"; "$0" run --status-fd 4 k -- true; chmod 600 "$1.status""#);
+    assert_eq!(kept.code, 0, "{kept:?}");
+    assert!(fs::read_to_string(dir.path().join("precious.status")).unwrap().contains("exited"));
+    let piped = said(r#"{ "$0" run --status-fd 3 k -- true 3>&1 >/dev/null; } | cat"#);
+    assert!(piped.json()["outcome"] == "exited", "{piped:?}");
+}
+
+#[test]
+fn a_home_may_have_any_name() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["h#x", "h?x", "h%41x", "h x"] {
+        let home = dir.path().join(name);
+        fs::create_dir(&home).unwrap();
+        let said = Said::of(tenure(&["run", "k", "--", "true"]).env_remove("XDG_STATE_HOME").env("HOME", &home));
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(home.join(".local/state/tenure/locks.db").exists(), "{name}");
+    }
+    assert!(!dir.path().join("hAx").exists());
+}
+
+#[test]
+fn a_label_has_a_bound() {
+    let store = Store::sqlite();
+    let long = "L".repeat(100_000);
+    refused(&store.run(&["run", "--label", &long, "k", "--", "true"]), 2, &["label", "256"]);
+}

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Running, Said, Store, eventually};
+use support::{Running, Said, Store, eventually, tenure};
 
 on_every_store!(
     standard_input_is_the_commands,
@@ -20,6 +20,7 @@ on_every_store!(
     tokens_rise,
     the_label_is_what_others_see,
     a_nested_run_goes_in_again,
+    a_nested_run_goes_to_the_same_store,
     two_nested_runs_exclude_each_other,
     a_nested_run_of_another_key_changes_nothing,
     a_simple_lock_lets_its_holder_in_once,
@@ -123,6 +124,22 @@ fn a_nested_run_goes_in_again(store: &Store) {
     let token = lines[1].strip_prefix("out ").unwrap();
     assert_eq!((said.code, lines[0]), (0, format!("in {token}").as_str()), "{said:?}");
     assert!(!store.is_held("k"));
+}
+
+fn a_nested_run_goes_to_the_same_store(store: &Store) {
+    let inner = format!("{} run --no-wait k -- sh -c 'echo $TENURE_TOKEN'", env!("CARGO_BIN_EXE_tenure"));
+    let said = Said::of(&mut tenure(&[
+        "--url",
+        &store.url(),
+        "run",
+        "k",
+        "--",
+        "sh",
+        "-c",
+        &format!("echo $TENURE_TOKEN; {inner}"),
+    ]));
+    let tokens: Vec<_> = said.out.lines().collect();
+    assert!(said.code == 0 && tokens.len() == 2 && tokens[0] == tokens[1], "{said:?}");
 }
 
 fn two_nested_runs_exclude_each_other(store: &Store) {

@@ -44,7 +44,10 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// What people call this client, where they meet its locks.
+    /// The most bytes that a label may have.
+    pub const MAX_LABEL: usize = 256;
+
+    /// What people call this client, where they meet its locks: [`MAX_LABEL`](Self::MAX_LABEL) bytes at most.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
@@ -102,6 +105,13 @@ impl Builder {
         }
         if self.prefix.len() >= Key::MAX_BYTES {
             return Err(Error::invalid(format!("choose a shorter prefix: it has {} bytes", self.prefix.len())));
+        }
+        if self.label.len() > Self::MAX_LABEL {
+            return Err(Error::invalid(format!(
+                "choose a label of {} bytes at most: it has {}",
+                Self::MAX_LABEL,
+                self.label.len()
+            )));
         }
         let Store(backend) = store.into();
         let label = backend.label();

@@ -7,7 +7,7 @@ use crate::output::{Seen, Spinner, Talk, waiting};
 use std::time::{Duration, Instant};
 
 /// How often to look. A look is one small request, and a lease that ends is no event that a store tells of.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(common: &Common, talk: Talk, key: &str, wait: Option<Duration>) -> Result<(), Failure> {
     check_key(key)?;

@@ -5,17 +5,25 @@ use crate::duration::spoken;
 use clap::builder::styling::Style;
 use std::time::Duration;
 
+/// How many characters of a cell are shown in a table.
+const WIDEST: usize = 200;
+
 /// Text that cannot play tricks on a terminal: keys and labels are other people's.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() {
+        if c.is_control() || is_direction(c) {
             plain.extend(c.escape_default());
         } else {
             plain.push(c);
         }
     }
     plain
+}
+
+/// Whether a character changes the direction in which others are shown.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A holder in a few words: `backup.sh on web1 pid 4242`.
@@ -76,6 +84,19 @@ fn or_nothing(kind: Option<&str>) -> String {
     kind.unwrap_or("unknown kind").to_owned()
 }
 
+/// A cell that leaves room for others, whatever somebody wrote into it.
+fn clipped(cell: String) -> String {
+    match cell.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("{}…", &cell[..end]),
+        None => cell,
+    }
+}
+
+fn padded(cell: &str, width: usize) -> String {
+    let room = width.saturating_sub(cell.chars().count());
+    format!("{cell}{}", " ".repeat(room))
+}
+
 /// Many locks, a line each.
 pub(crate) fn table(all: &[Seen]) -> String {
     if all.is_empty() {
@@ -94,14 +115,31 @@ pub(crate) fn table(all: &[Seen]) -> String {
             ]
         })
     });
-    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).map(|row| row.map(clipped)).collect();
     let widths: Vec<_> =
         (0..6).map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
     let bold = Style::new().bold();
     let lines = rows.iter().enumerate().map(|(number, row)| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| padded(cell, width));
         let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned();
         if number == 0 { format!("{bold}{line}{bold:#}") } else { line }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_plays_no_tricks() {
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}c"), r"a\u{1b}[2Jb\u{202e}c");
+    }
+
+    #[test]
+    fn a_cell_leaves_room_for_others() {
+        let cell = clipped("ä".repeat(100_000));
+        assert_eq!((cell.chars().count(), cell.chars().last()), (WIDEST + 1, Some('…')));
+        assert_eq!(padded("ä", 3), "ä  ");
+    }
 }

@@ -93,11 +93,13 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
     report.held(&guard, began.elapsed());
 
     let since = Instant::now();
-    let env = [
+    let mut env = vec![
         ("TENURE_KEY", args.key.clone()),
         ("TENURE_TOKEN", guard.token().to_string()),
         ("TENURE_OWNER", guard.lineage()),
     ];
+    // A `tenure run` inside it is to go in again, and not to another store.
+    env.extend(common.url.clone().map(|url| ("TENURE_URL", url)));
     let outcome = hold(talk, args, &terms, &guard, (&env, &mut signals), report).await;
     let released = give_back(talk, &client, guard, outcome.is_ok()).await;
     report.held_for(since.elapsed());

@@ -4,6 +4,11 @@ use super::End;
 use crate::child::How;
 use crate::exit::{Failure, Reason};
 use crate::output::millis;
+#[cfg(target_os = "linux")]
+use rustix::{
+    io::Errno,
+    process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
+};
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -88,8 +93,7 @@ impl Status {
             None => Ok(Self::Nowhere),
             Some(1) => Ok(Self::Stdout),
             Some(2) => Ok(Self::Stderr),
-            // Through its name, because a bare number may be anything, and what was opened by it would be closed by us.
-            Some(fd) => match OpenOptions::new().append(true).open(format!("/dev/fd/{fd}")) {
+            Some(fd) => match duplicate(fd) {
                 Ok(file) => Ok(Self::File(file)),
                 Err(error) => Err(Failure::invalid(format!(
                     "cannot write to this file descriptor, open it for --status-fd, as in `{fd}>status.json`: {error}"
@@ -109,4 +113,30 @@ impl Status {
         };
         written.map_err(|error| Failure::new(Reason::Nothing, format!("could not write the status: {error}")))
     }
+}
+
+/// A descriptor of our own for what somebody else opened: a bare number may be anything, and is not ours to close.
+fn duplicate(fd: u32) -> io::Result<File> {
+    // By its name it would be opened anew, and might be written to although it was opened for reading.
+    if access_mode(fd) == Some(READ_ONLY) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is open for reading only"));
+    }
+    let number = i32::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    #[cfg(target_os = "linux")]
+    match pidfd_open(getpid(), PidfdFlags::empty()).and_then(|us| pidfd_getfd(us, number, PidfdGetfdFlags::empty())) {
+        Ok(copy) => return Ok(File::from(copy)),
+        Err(Errno::BADF) => return Err(Errno::BADF.into()),
+        // Some containers forbid it.
+        Err(_) => {}
+    }
+    OpenOptions::new().append(true).open(format!("/dev/fd/{number}"))
+}
+
+const READ_ONLY: u32 = 0;
+
+/// How a descriptor was opened: for reading (0), writing (1) or both (2). None where nobody tells.
+fn access_mode(fd: u32) -> Option<u32> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    Some(u32::from_str_radix(flags.trim(), 8).ok()? & 3)
 }
