@@ -26,6 +26,7 @@ on_every_store!(
     a_simple_lock_lets_its_holder_in_once,
     a_key_of_another_kind_is_refused,
     at_least_keeps_the_lock_taken,
+    a_lock_that_is_kept_shows_who_keeps_it,
     max_hold_ends_the_command,
     waiters_are_counted,
     eight_processes_count_to_320,
@@ -206,6 +207,21 @@ fn at_least_keeps_the_lock_taken(store: &Store) {
     assert_eq!(store.run(&["run", "--no-wait", "k", "--", "true"]).code, 75);
     assert_eq!(store.run(&["run", "--wait", "10s", "k", "--", "true"]).code, 0);
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+fn a_lock_that_is_kept_shows_who_keeps_it(store: &Store) {
+    let keeper = Running::start(store.tenure(&["run", "--at-least", "1m", "--label", "tick", "k", "--", "true"]));
+    let pid = keeper.child.id();
+    assert_eq!(keeper.end().code, 0);
+    let seen = store.run(&["--format", "json", "inspect", "k"]).json();
+    let one = &seen["holders"][0];
+    assert_eq!((&one["label"], &one["pid"]), (&"tick".into(), &pid.into()), "{seen}");
+    assert!((1..=60_000).contains(&one["ttl_ms"].as_u64().unwrap()), "{seen}");
+    let named = format!("pid {pid}");
+    for args in [&["ls"][..], &["inspect", "k"], &["release", "--force", "k"]] {
+        let shown = store.run(args).out;
+        assert!(shown.contains("tick on ") && shown.contains(&named), "{args:?}: {shown}");
+    }
 }
 
 fn max_hold_ends_the_command(store: &Store) {

@@ -377,6 +377,7 @@ impl Guard {
                 }
                 Ok(Outcome::Kept) => {
                     telling.done = true;
+                    shared.keeps(keep);
                     return Ok(Release::Kept(keep));
                 }
                 Ok(Outcome::NotHeld) if left > 0 && self.hold.was_released() => {

@@ -100,6 +100,9 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
         let Some(operation) = chore.operation(now) else { break };
         match shared.backend.apply(kind, key, &operation, PATIENCE).await {
             Ok(outcome) => {
+                if let (Operation::Release { keep, .. }, Outcome::Kept) = (&operation, &outcome) {
+                    shared.keeps(*keep);
+                }
                 if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&chore, &outcome) {
                     tracing::debug!(key = %hold.key, claim = %hold.claim, "already gone when it was to be released");
                 }

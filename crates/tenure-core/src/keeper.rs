@@ -86,7 +86,9 @@ async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<C
                 () = all_tidied(&shared) => {}
             }
             if shared.was_used() {
-                let _ = shared.backend.announce(&shared.id, &shared.card, Duration::ZERO, Duration::from_millis(200)).await;
+                // Gone with us, but for a lock that stays taken: people are to see by whom.
+                let kept = shared.kept();
+                let _ = shared.backend.announce(&shared.id, &shared.card, kept, Duration::from_millis(200)).await;
             }
         }
     }
@@ -107,7 +109,8 @@ async fn all_tidied(shared: &Shared) {
 /// Keeps the client's card in the store, for people who meet its locks.
 async fn show_card(shared: &Shared) {
     loop {
-        if let Err(error) = shared.backend.announce(&shared.id, &shared.card, CARD_KEPT, Duration::from_secs(1)).await {
+        let keep = CARD_KEPT.max(shared.kept());
+        if let Err(error) = shared.backend.announce(&shared.id, &shared.card, keep, Duration::from_secs(1)).await {
             tracing::debug!(%error, "could not leave the client's card in the store");
         }
         tokio::time::sleep(CARD_EVERY).await;

@@ -158,11 +158,13 @@ impl Backend for Memory {
     }
 
     async fn announce(&self, client: &str, card: &Card, keep: Duration, _within: Duration) -> Result<(), StoreError> {
-        let mut state = self.lock();
+        let (mut state, now) = (self.lock(), self.0.clock.now());
+        // Those that outlasted their clients go with it.
+        state.cards.retain(|_, (_, until)| *until > now);
         if keep.is_zero() {
             state.cards.remove(client);
         } else {
-            state.cards.insert(client.to_owned(), (card.clone(), self.0.clock.now().plus(keep)));
+            state.cards.insert(client.to_owned(), (card.clone(), now.plus(keep)));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::backend::DynBackend;
 use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
 use crate::janitor::Chore;
-use crate::{Card, Clock, Error, ErrorKind, StoreError};
+use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     dead: AtomicBool,
     /// Claims that were put out before they were known here: the notice overtook the grant's answer.
     forced: Mutex<VecDeque<Claim>>,
+    /// Until when the store keeps locks of ours taken that were released already.
+    kept_until: Mutex<Option<Moment>>,
 }
 
 /// How many claims that nobody knew are remembered.
@@ -80,6 +82,7 @@ impl Shared {
             closing: CancellationToken::new(),
             dead: AtomicBool::new(false),
             forced: Mutex::default(),
+            kept_until: Mutex::default(),
         }
     }
 
@@ -186,6 +189,19 @@ impl Shared {
         let mut forced = self.forced();
         let known = forced.iter().position(|known| known == claim);
         known.is_some_and(|at| forced.remove(at).is_some())
+    }
+
+    /// The store has just said that it keeps a released lock taken for so long.
+    pub(crate) fn keeps(&self, keep: Duration) {
+        let until = self.clock.now().plus(keep);
+        let mut kept_until = self.kept_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept_until = (*kept_until).max(Some(until));
+    }
+
+    /// For how much longer the store keeps any released lock of ours taken.
+    pub(crate) fn kept(&self) -> Duration {
+        let kept_until = *self.kept_until.lock().unwrap_or_else(PoisonError::into_inner);
+        kept_until.map_or(Duration::ZERO, |until| until.since(self.clock.now()))
     }
 
     /// Hands something to the janitor. Never blocks.

@@ -3,8 +3,8 @@
 mod support;
 
 use std::time::Duration;
-use support::{PATIENCE, backend, claim, ms};
-use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, Renewal, Stay};
+use support::{PATIENCE, backend, claim, client_of, ms};
+use tenure_core::{Backend, Claim, Key, Kind, Operation, Options, Outcome, Renewal, Stay};
 use tenure_testkit::RedisServer;
 
 /// Five holds with five leases, of which the second and the fourth are gone.
@@ -46,4 +46,26 @@ async fn each_hold_of_a_mixed_batch_hears_of_itself() {
     let (reentrant, nested, simple) = ((Kind::Reentrant, false), (Kind::Reentrant, true), (Kind::Simple, false));
     each_hears_of_itself([reentrant, simple, nested, reentrant, simple]).await;
     each_hears_of_itself([simple, nested, reentrant, nested, reentrant]).await;
+}
+
+/// Whose a lock was is worth knowing for as long as it stays taken, and no longer.
+#[tokio::test]
+async fn the_card_of_a_client_that_is_gone_ends_with_the_lock_that_it_keeps() {
+    let server = RedisServer::start();
+    for (at_least, card_lasts) in [(None, false), (Some(ms(600_000)), true)] {
+        let client = client_of(&server).await;
+        let mut options = Options::new();
+        if let Some(at_least) = at_least {
+            options = options.at_least(at_least);
+        }
+        client.lock("k").unwrap().lock_with(options).await.unwrap().release().await.unwrap();
+        let card = format!("tenure:client:{}", client.id());
+        client.close(PATIENCE).await.unwrap();
+        let (lock, card) = (server.pttl("k"), server.pttl(&card));
+        if card_lasts {
+            assert!((lock..lock + 5_000).contains(&card), "the lock lasts {lock} ms and the card {card} ms");
+        } else {
+            assert_eq!((lock, card), (-2, -2), "it was released, and nothing is left");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use tenure_core::{ErrorKind, Loss, Options, Release};
 cases!("bounds":
     the_watchdog_stops_at_the_longest,
     a_release_keeps_the_lock_for_the_shortest,
+    a_lock_that_is_kept_shows_who_keeps_it,
     a_waiter_gets_in_when_the_shortest_is_over,
     bounds_that_make_no_sense_are_refused,
 );
@@ -40,6 +41,27 @@ async fn a_release_keeps_the_lock_for_the_shortest(bench: &Bench) {
         let next = soon("it is over", lock.lock_with(renewed(1000).at_least(millis(1)))).await.unwrap();
         tokio::time::sleep(millis(2)).await;
         assert_eq!(next.release().await.unwrap(), Release::Released);
+    }
+    bench.assert_nothing_left().await;
+}
+
+async fn a_lock_that_is_kept_shows_who_keeps_it(bench: &Bench) {
+    let other = bench.client().await;
+    for (simple, dropped) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (client, key) = (bench.client().await, bench.key(&format!("{simple} {dropped}")));
+        let lock = if simple { client.simple(&key) } else { client.lock(&key) }.unwrap();
+        let guard = lock.lock_with(renewed(60_000).at_least(millis(60_000))).await.unwrap();
+        if dropped {
+            drop(guard);
+        } else {
+            guard.release().await.unwrap();
+        }
+        // Its client is gone; whoever meets the lock is to know whose it was.
+        client.close(millis(5000)).await.unwrap();
+        let seen = other.list(&key).await.unwrap().swap_remove(0);
+        assert_eq!(seen.card().map(|card| (card.pid, &*card.label)), Some((std::process::id(), "conformance")));
+        let forced = other.lock(&key).unwrap().force_release().await.unwrap().expect("it is taken");
+        assert_eq!(forced.card(), seen.card());
     }
     bench.assert_nothing_left().await;
 }
