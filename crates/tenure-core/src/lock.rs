@@ -250,6 +250,13 @@ impl Lock {
     pub async fn force_release(&self) -> Result<Option<Held>, Error> {
         let shared = &self.client.shared;
         shared.begin()?;
+        // Whoever is put out may be gone, with its card, before we could ask for it.
+        let mut cards = Cards::default();
+        if let Ok(Some(sight)) = self.look().await {
+            for holder in &sight.holders {
+                cards.of(&self.client, holder).await;
+            }
+        }
         // Not asked twice: the second answer would be that nobody holds the lock.
         match shared.backend.apply(self.kind, &self.key, &Operation::ForceRelease, self.client.answer_within).await {
             Ok(Outcome::Forced(None)) => Ok(None),
@@ -258,7 +265,7 @@ impl Lock {
                     tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
                     shared.say_of(&self.key, &holder.claim, || What::Forced { holder: holder.clone() });
                 }
-                Ok(Held::of(&self.client, self.key.clone(), sight, &mut Cards::default()).await)
+                Ok(Held::of(&self.client, self.key.clone(), sight, &mut cards).await)
             }
             Ok(other) => Err(self.nonsense(&other)),
             Err(error) if error.kind == crate::StoreErrorKind::Unanswered => Err(Error::new(

@@ -1,6 +1,6 @@
 //! Freeing a lock over its holder's head.
 
-use super::bench::{Bench, renewed, unrenewed};
+use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon};
 use tenure_core::{ErrorKind, Guard, Lock, Loss, Options, Release, What};
@@ -11,6 +11,7 @@ cases!("forcing":
     a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can needs PushedWakeups,
     a_holder_that_was_put_out_before_it_knew_it_was_in_is_told needs PushedWakeups,
     all_guards_of_a_hold_are_put_out,
+    who_was_put_out_is_named_although_it_leaves_at_once,
     a_free_lock_can_be_forced_for_nothing,
 );
 
@@ -104,6 +105,26 @@ async fn all_guards_of_a_hold_are_put_out(bench: &Bench) {
     assert_eq!(inner.release().await.unwrap_err().kind(), ErrorKind::Lost);
     assert_eq!(outer.release().await.unwrap_err().kind(), ErrorKind::Lost);
     bench.assert_nothing_left().await;
+}
+
+/// Whoever leaves takes its card along, and may be faster than we are.
+async fn who_was_put_out_is_named_although_it_leaves_at_once(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    for _ in 0..20 {
+        let client = bench.client().await;
+        let guard = client.lock(&bench.key("a")).unwrap().lock_with(unrenewed(60_000)).await.unwrap();
+        eventually("the holder has left its card", async || lock.inspect().await.unwrap().unwrap().card().is_some())
+            .await;
+        let leaving = tokio::spawn(async move {
+            guard.lost().await;
+            drop(guard);
+            client.close(millis(5000)).await.unwrap();
+        });
+        let forced = lock.force_release().await.unwrap().expect("it was held");
+        assert_eq!(forced.card().map(|card| card.pid), Some(std::process::id()));
+        // Where nobody is told, a hold that is not renewed ends by itself.
+        leaving.abort();
+    }
 }
 
 async fn a_free_lock_can_be_forced_for_nothing(bench: &Bench) {
