@@ -3,6 +3,7 @@
 use crate::event::{Events, Loss};
 use crate::inner::Inner;
 use crate::keeper::Keeper;
+use crate::length::Length;
 use crate::lock::{Cards, Held, Lock};
 use crate::shared::Shared;
 use crate::wakeups::Hub;
@@ -100,7 +101,7 @@ impl Builder {
         self.options.check()?;
         for (what, value) in [("answer_within", self.answer_within), ("connect_within", self.connect_within)] {
             if value < Duration::from_millis(10) || value > Duration::from_secs(600) {
-                return Err(Error::invalid(format!("choose {what} from 10ms to 600s: {what}={value:?}")));
+                return Err(Error::invalid(format!("choose {what} from 10ms to 10m: {what}={}", Length(value))));
             }
         }
         if self.prefix.len() >= Key::MAX_BYTES {

@@ -1,5 +1,6 @@
 //! The one error, with a few kinds that a caller would react to differently.
 
+use crate::length::Spoken;
 use crate::{Card, StoreError, StoreErrorKind};
 use std::fmt;
 use std::time::Duration;
@@ -159,19 +160,5 @@ impl std::error::Error for Error {
 impl From<InvalidKey> for Error {
     fn from(error: InvalidKey) -> Self {
         Self::invalid(error.to_string())
-    }
-}
-
-/// A duration as a person would say it: no more digits than matter.
-pub(crate) struct Spoken(pub(crate) Duration);
-
-impl fmt::Display for Spoken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let duration = self.0;
-        if duration < Duration::from_secs(10) {
-            write!(f, "{:?}", Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
-        } else {
-            write!(f, "{}s", duration.as_secs())
-        }
     }
 }

@@ -18,6 +18,7 @@ mod inner;
 mod janitor;
 mod keeper;
 mod label;
+mod length;
 mod lock;
 mod memory;
 mod options;

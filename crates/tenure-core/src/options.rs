@@ -1,5 +1,6 @@
 //! How a lock is to be taken.
 
+use crate::length::Length;
 use crate::{Error, Owner, Retry};
 use std::sync::Arc;
 use std::time::Duration;
@@ -204,7 +205,8 @@ impl Options {
             if (least..=most).contains(&value) {
                 Ok(())
             } else {
-                Err(Error::invalid(format!("choose a {what} from {least:?} to {most:?}: {what}={value:?}")))
+                let [least, most, value] = [least, most, value].map(Length);
+                Err(Error::invalid(format!("choose a {what} from {least} to {most}: {what}={value}")))
             }
         };
         within("lease", self.lease, Self::MIN_LEASE, Self::MAX_LEASE)?;
@@ -214,13 +216,14 @@ impl Options {
             // A guard counts on a little less than its lease: what comes later than that comes too late.
             return Err(Error::invalid(format!(
                 "choose a renew_every from 10ms to nine tenths of the lease, a third of it is usual: \
-                 renew_every={interval:?} lease={:?}",
-                self.lease
+                 renew_every={} lease={}",
+                Length(interval),
+                Length(self.lease)
             )));
         }
         if let Some(wait) = self.wait {
             if wait.is_zero() {
-                return Err(Error::invalid("a wait of nothing is one attempt: call `try_lock` for that: wait=0ns"));
+                return Err(Error::invalid("a wait of nothing is one attempt: call `try_lock` for that: wait=0s"));
             }
             within("wait", wait, Duration::from_nanos(1), Self::MAX_WAIT)?;
         }
@@ -234,7 +237,9 @@ impl Options {
             within("at_least", least, Duration::from_millis(1), Self::MAX_LEASE)?;
             if let Some(most) = self.max_hold.filter(|most| *most < least) {
                 return Err(Error::invalid(format!(
-                    "choose an at_least no longer than the max_hold: at_least={least:?} max_hold={most:?}"
+                    "choose an at_least no longer than the max_hold: at_least={} max_hold={}",
+                    Length(least),
+                    Length(most)
                 )));
             }
         }

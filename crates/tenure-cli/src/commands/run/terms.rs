@@ -41,7 +41,9 @@ impl Terms {
         if grace > lease / 3 {
             return Err(Failure::invalid(format!(
                 "choose a --kill-after of a third of the lease (or of --max-hold, if that is shorter) at most: \
-                 kill-after={grace:?} lease={lease:?}"
+                 kill-after={} lease={}",
+                humantime::format_duration(grace),
+                humantime::format_duration(lease)
             )));
         }
         let slack = (lease / 20).clamp(Duration::from_millis(5), Duration::from_millis(250));
