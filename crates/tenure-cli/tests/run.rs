@@ -195,9 +195,15 @@ fn a_simple_lock_lets_its_holder_in_once(store: &Store) {
 }
 
 fn a_key_of_another_kind_is_refused(store: &Store) {
-    let (_outer, _) = owner(store, "simple");
-    let said = store.run(&["run", "k", "--", "true"]);
-    assert!(said.code == 2 && said.err.contains("kind") && said.err.contains("another key"), "{said:?}");
+    for (held, asked) in [("simple", "reentrant"), ("reentrant", "simple")] {
+        let (_outer, _) = owner(store, held);
+        let said = store.run(&["run", "--kind", asked, "k", "--", "true"]);
+        assert_eq!(said.code, 2, "{said:?}");
+        for part in ["use that kind or another key: ", &format!("asked for={asked} held as={held} key=`k`")] {
+            assert!(said.err.contains(part), "`{part}` is not in {said:?}");
+        }
+        assert_eq!(store.run(&["release", "--force", "k"]).code, 0);
+    }
 }
 
 fn at_least_keeps_the_lock_taken(store: &Store) {

@@ -46,6 +46,25 @@ impl Redis {
         run_on(&mut in_use, call, began, within).await
     }
 
+    /// As what a key is held that could not be taken as this kind.
+    async fn conflict(
+        &self,
+        kind: Kind,
+        key: &Key,
+        error: StoreError,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
+        let look = Step::new(kind, key, &Operation::Inspect, Hints::default())?;
+        let seen = self.run(&look, within).await.and_then(|seen| reply::sight(&seen));
+        match seen {
+            Ok(Some(sight)) if !is_ours_or_shared(&sight) => Err(no_lock()),
+            Ok(Some(sight)) if sight.kind != kind => Ok(Outcome::Conflict(sight.kind)),
+            Err(no_lock) if no_lock.kind == StoreErrorKind::Conflict => Err(no_lock),
+            // It is gone by now, or there is no telling.
+            _ => Err(error),
+        }
+    }
+
     /// Runs a plain command.
     async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
@@ -117,7 +136,13 @@ impl Backend for Redis {
             let looked = matches!(answer, Ok(Value::Int(token)) if token > 0);
             in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
         }
-        let answer = answer?;
+        let answer = match answer {
+            Err(error) if error.kind == StoreErrorKind::Conflict && matches!(operation, Operation::Acquire { .. }) => {
+                // Boxed, as all that is rare.
+                return Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await;
+            }
+            answer => answer?,
+        };
         match operation {
             Operation::Acquire { stay, .. } => {
                 let outcome = reply::acquired(&answer)?;

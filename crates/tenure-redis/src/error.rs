@@ -21,7 +21,11 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
             StoreErrorKind::Unsupported,
             "this redis is too old for leases that only grow: use 7.0 or later".to_owned(),
         ),
-        "WRONGTYPE" | "NOTALOCK" => return Some(no_lock()),
+        "WRONGTYPE" => (
+            StoreErrorKind::Conflict,
+            "the key is in use for something other than this kind of lock, choose another key".to_owned(),
+        ),
+        "NOTALOCK" => return Some(no_lock()),
         "NOCOUNT" => return Some(no_count()),
         // The server itself gives up at 2^63.
         _ if said.contains("increment or decrement would overflow") => return Some(no_count()),
@@ -69,8 +73,5 @@ fn no_count() -> StoreError {
 
 /// The key holds something else.
 pub(crate) fn no_lock() -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Conflict,
-        "the key is in use for something that is no lock of this kind: choose another key",
-    )
+    StoreError::new(StoreErrorKind::Conflict, "the key is in use for something that is no lock, choose another key")
 }

@@ -136,7 +136,8 @@ async fn conflicts(what: &str, put: impl FnOnce(&RedisServer)) {
     for (operation, error) in errors {
         let error = error.unwrap_or_else(|| panic!("{operation} was fine with {what}"));
         assert_eq!(error.kind(), ErrorKind::Conflict, "{operation} on {what}: {error}");
-        assert!(error.to_string().contains("key=`k`"), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("is no lock, choose another key") && said.contains("key=`k`"), "{operation}: {said}");
     }
     assert!(client.list("*").await.unwrap().is_empty());
     client.close(PATIENCE).await.unwrap();

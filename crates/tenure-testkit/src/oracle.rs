@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tenure_core::kernel::{Cancelled, Grant, Record, Stepped, Time, step};
 use tenure_core::{
-    Backend, Claim, Clock, Holder, Key, Kind, ManualClock, Operation, Outcome, Pattern, Renewal, Sight, Stay,
-    StoreErrorKind, Token,
+    Backend, Claim, Clock, Holder, Key, Kind, ManualClock, Operation, Outcome, Pattern, Renewal, Sight, Stay, Token,
 };
 
 /// How long a backend may take to answer; a replay is not about slow ones.
@@ -327,11 +326,10 @@ impl<'a, B: Backend> Replay<'a, B> {
                 let found = self.backend.list(&pattern, ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
                 Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, sight)| sight)))
             }
-            _ => match self.backend.apply(kind, key, operation, ANSWER_WITHIN).await {
-                // A store may know no better than that the key is in use for something else.
-                Err(error) if error.kind == StoreErrorKind::Conflict => Ok(Outcome::Conflict(kind)),
-                answer => answer.map_err(|error| error.to_string()),
-            },
+            _ => {
+                let answer = self.backend.apply(kind, key, operation, ANSWER_WITHIN).await;
+                answer.map_err(|error| error.to_string())
+            }
         }
     }
 
@@ -393,7 +391,6 @@ impl Tokens {
             | (Outcome::Seen(specified), Outcome::Seen(answered)) => {
                 self.compare_sights(specified.as_ref(), answered.as_ref(), tolerance)
             }
-            (Outcome::Conflict(_), Outcome::Conflict(_)) => Ok(()),
             (specified, answered) if specified == answered => Ok(()),
             _ => Err("kind"),
         }

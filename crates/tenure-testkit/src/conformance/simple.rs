@@ -167,7 +167,9 @@ async fn a_key_held_as_another_kind_is_a_conflict(bench: &Bench) {
         for attempt in [asked.lock().await.map(drop), asked.try_lock().await.map(drop)] {
             let error = attempt.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
-            assert!(error.to_string().contains(&bench.key("a")), "{error}");
+            let said = error.to_string();
+            assert!(said.contains(&bench.key("a")), "{said}");
+            assert!(said.contains(&format!("asked for={} held as={}", asked.kind(), held.kind())), "{said}");
         }
         assert_eq!(held.inspect().await.unwrap().map(|held| held.kind), Some(held.kind()));
         guard.check().unwrap();
