@@ -159,6 +159,13 @@ fn a_store_that_is_down_is_69() {
 }
 
 #[test]
+fn a_store_that_is_spoken_to_wrongly_is_69() {
+    let server = RedisServer::start();
+    let said = Said::of(tenure(&["ls"]).env("TENURE_URL", format!("rediss://{}", server.addr())));
+    refused(&said, 69, &["redis does not speak TLS here, write `redis://`", &server.addr().to_string()]);
+}
+
+#[test]
 fn a_wrong_password_is_69_and_never_shown() {
     let server = RedisServer::builder().password("hunter2-canary-right").start();
     for url in

@@ -65,6 +65,14 @@ impl Redis {
         }
     }
 
+    /// Why a server cannot be reached that is there, if it can be told.
+    async fn mistaken(&self, within: Duration) -> Option<StoreError> {
+        let driver = self.links.driver();
+        let hint = driver.mistaken(within.min(Duration::from_millis(500))).await?;
+        let message = format!("{hint}: address=`{}`", driver.address());
+        Some(StoreError::new(StoreErrorKind::Unreachable, message))
+    }
+
     /// Runs a plain command.
     async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
@@ -96,10 +104,17 @@ impl Backend for Redis {
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
         // A wait for a server that is just starting up is part of reaching it.
         let began = Instant::now();
+        let mut is_first = true;
         loop {
             let left = within.saturating_sub(began.elapsed());
             match self.command(&cmd("PING"), left.min(Duration::from_secs(1))).await {
                 Err(error) if error.is_transient() => {
+                    // No wait mends that.
+                    if std::mem::take(&mut is_first)
+                        && let Some(hint) = self.mistaken(within.saturating_sub(began.elapsed())).await
+                    {
+                        return Err(hint);
+                    }
                     if left <= Duration::from_millis(100) {
                         // One that says so already says where.
                         let address = self.links.driver().address();

@@ -40,6 +40,10 @@ pub(crate) trait Driver: Send + Sync + 'static {
     /// [`Unanswered`](StoreErrorKind::Unanswered).
     fn open(&self, within: Duration) -> impl Future<Output = Result<Self::Link, StoreError>> + Send;
 
+    /// What is wrong with how the server is spoken to, and what to do, if asking it otherwise can tell. For one who could
+    /// not be reached.
+    fn mistaken(&self, within: Duration) -> impl Future<Output = Option<&'static str>> + Send;
+
     /// Opens a connection for subscriptions; fails as [`open`](Driver::open) does.
     fn listen(&self, within: Duration) -> impl Future<Output = Result<Self::Ear, StoreError>> + Send;
 }

@@ -297,6 +297,32 @@ async fn tls_with_a_private_authority_and_a_client_certificate() {
     }
 }
 
+#[tokio::test]
+async fn who_speaks_tls_with_one_that_does_not_is_told() {
+    let (plain, tls) =
+        (RedisServer::builder().password("hunter2-canary").start(), RedisServer::builder().tls().start());
+    let swapped = |server: &RedisServer, scheme| format!("{scheme}://{}", server.addr());
+    for (url, hint) in [
+        (swapped(&plain, "rediss"), "redis does not speak TLS here, write `redis://`"),
+        (swapped(&tls, "redis"), "redis speaks TLS here, write `rediss://`"),
+    ] {
+        let error = support::soon("it is told", builder().connect(backend(&url))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains(hint), "{error}");
+    }
+    // What is merely silent, gone or not trusted is not taken for it.
+    plain.pause();
+    let silent = builder().connect_within(ms(1500)).connect(backend(&swapped(&plain, "rediss"))).await.unwrap_err();
+    let silent_too = builder().connect_within(ms(1500)).connect(backend(&plain.url())).await.unwrap_err();
+    plain.kill();
+    let gone = builder().connect_within(ms(300)).connect(backend(&swapped(&plain, "rediss"))).await.unwrap_err();
+    let untrusted = builder().connect_within(ms(1500)).connect(backend(&tls.url())).await.unwrap_err();
+    for error in [silent, silent_too, gone, untrusted] {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("cannot be reached"), "{error}");
+    }
+}
+
 /// All the rights that are needed, and no more. The channel is handed to the scripts as a key, as Redisson does it.
 #[tokio::test]
 async fn a_user_with_few_rights() {

@@ -2,6 +2,7 @@
 
 mod failure;
 mod setup;
+mod tongue;
 
 use super::{Answer, Driver, Ear, Failure, Link, Message};
 use crate::error::{unanswered, unreachable};
@@ -71,6 +72,10 @@ impl Driver for RedisRs {
             .set_response_timeout(None);
         let opening = self.client.get_multiplexed_async_connection_with_config(&config);
         self.reached(opening, within).await.map(Multiplexed)
+    }
+
+    async fn mistaken(&self, within: Duration) -> Option<&'static str> {
+        tongue::mistaken(self.client.get_connection_info().addr(), within).await
     }
 
     async fn listen(&self, within: Duration) -> Result<PubSub, StoreError> {
