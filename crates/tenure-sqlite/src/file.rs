@@ -47,7 +47,7 @@ impl File {
         let db =
             Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         db.busy_handler(Some(patience::wait))?;
-        schema::settle(&db)?;
+        schema::settle(&db, &path)?;
         let Some(identity) = identity.filter(|identity| Identity::at(&path).as_ref() == Some(identity)) else {
             let message = format!("the file was replaced while it was opened, try again: path=`{}`", path.display());
             return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
@@ -63,7 +63,7 @@ impl File {
             swept: RefCell::default(),
         };
         file.write(Lasting::No, |file| {
-            schema::make(&file.db)?;
+            schema::make(&file.db, &file.path)?;
             file.join()
         })?;
         Ok(file)

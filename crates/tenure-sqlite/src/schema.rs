@@ -3,6 +3,7 @@
 use crate::error::Failure;
 use crate::patience;
 use rusqlite::Connection;
+use std::path::Path;
 use tenure_core::{StoreError, StoreErrorKind};
 
 /// Marks a file as ours: "Tenu".
@@ -31,8 +32,8 @@ enum Whose {
 }
 
 /// Makes sure that the file is ours to use, and that it is used as it must be. Changes nothing in a file of another's.
-pub(crate) fn settle(db: &Connection) -> Result<(), Failure> {
-    whose(db)?;
+pub(crate) fn settle(db: &Connection, path: &Path) -> Result<(), Failure> {
+    whose(db, path)?;
     // The log instead of a journal: one who looks does not stand in the way of one who writes.
     let mut looks = 0;
     let mode = loop {
@@ -43,8 +44,8 @@ pub(crate) fn settle(db: &Connection) -> Result<(), Failure> {
         }
     };
     if mode != "wal" {
-        let message = format!("the file system cannot keep a write-ahead log, choose another: mode=`{mode}`");
-        return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
+        let rule = "the file system cannot keep a write-ahead log, choose another";
+        return Err(refused(StoreErrorKind::Unsupported, &format!("{rule}: mode=`{mode}`"), path));
     }
     // Damage is told instead of believed; what a file says about functions is not.
     db.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")?;
@@ -52,9 +53,9 @@ pub(crate) fn settle(db: &Connection) -> Result<(), Failure> {
 }
 
 /// Makes the tables, unless they are there. To be called in a transaction that writes.
-pub(crate) fn make(db: &Connection) -> Result<(), Failure> {
+pub(crate) fn make(db: &Connection, path: &Path) -> Result<(), Failure> {
     // Asked again: another process may have been faster.
-    if let Whose::Nobodys = whose(db)? {
+    if let Whose::Nobodys = whose(db, path)? {
         db.execute_batch(TABLES)?;
         db.pragma_update(None, "application_id", APPLICATION)?;
         db.pragma_update(None, "user_version", VERSION)?;
@@ -62,7 +63,7 @@ pub(crate) fn make(db: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-fn whose(db: &Connection) -> Result<Whose, Failure> {
+fn whose(db: &Connection, path: &Path) -> Result<Whose, Failure> {
     let (application, version, tables): (i32, i32, i32) = db.query_row(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
          FROM pragma_application_id, pragma_user_version",
@@ -72,13 +73,17 @@ fn whose(db: &Connection) -> Result<Whose, Failure> {
     match (application, version) {
         (APPLICATION, VERSION) => Ok(Whose::Ours),
         (APPLICATION, _) => {
-            let message = format!("the file was made by a later version, upgrade this one: version={version}");
-            Err(StoreError::new(StoreErrorKind::Unsupported, message).into())
+            let rule = format!("the file was made by a later version, upgrade this one: version={version}");
+            Err(refused(StoreErrorKind::Unsupported, &rule, path))
         }
         (0, 0) if tables == 0 => Ok(Whose::Nobodys),
         _ => {
-            let message = format!("the file is another program's database, choose another path: id={application}");
-            Err(StoreError::new(StoreErrorKind::Conflict, message).into())
+            let rule = format!("the file is another program's database, choose another path: id={application}");
+            Err(refused(StoreErrorKind::Conflict, &rule, path))
         }
     }
+}
+
+fn refused(kind: StoreErrorKind, rule: &str, path: &Path) -> Failure {
+    StoreError::new(kind, format!("{rule} path=`{}`", path.display())).into()
 }

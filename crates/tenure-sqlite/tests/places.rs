@@ -219,7 +219,9 @@ fn foreign() -> Result<(), Failed> {
     let place = Place::new();
     Connection::open(&place.path)?.execute_batch("CREATE TABLE recipes (name)")?;
     let before = fs::read(&place.path)?;
-    expect(&visited(&place.path), "Conflict", "another program's database")?;
+    let said = visited(&place.path);
+    expect(&said, "Conflict", "another program's database")?;
+    expect(&said, "Conflict", &format!("path=`{}`", place.path.display()))?;
     assert_eq!(fs::read(&place.path)?, before);
     Ok(())
 }
