@@ -137,7 +137,7 @@ fn bad_input_is_refused_before_anything_is_done(store: &Store) {
         (&["run", "k", "--"], &["CMD"]),
         (&["run", "k", "true"], &["true"]),
         (&["run", "--", "true"], &["KEY"]),
-        (&["--url", "carrier-pigeon://home", "ls"], &["carrier-pigeon"]),
+        (&["--url", "carrier-pigeon://home", "ls"], &["`sqlite:PATH`: scheme=`carrier-pigeon`"]),
         (&["--url", "redis://127.0.0.1?colour=blue", "ls"], &["colour"]),
         (&["--format", "xml", "ls"], &["xml"]),
         (&["demo", "--items", "0"], &["items=0"]),

@@ -68,7 +68,7 @@ pub fn store(url: &str) -> Result<Store, Error> {
             Err(Error::invalid(format!("not a url: write one of {}", schemes())))
         }
         _ => {
-            Err(Error::invalid(format!("no store goes by this scheme: write one of {}: scheme=`{scheme}`", schemes())))
+            Err(Error::invalid(format!("no store goes by this scheme, write one of {}: scheme=`{scheme}`", schemes())))
         }
     }
 }
@@ -76,11 +76,11 @@ pub fn store(url: &str) -> Result<Store, Error> {
 /// What a URL may begin with, and what it might if the build had more features.
 fn schemes() -> String {
     let backends = [
-        (cfg!(feature = "redis"), "redis", "redis://, rediss://, redis+unix://"),
-        (cfg!(feature = "sqlite"), "sqlite", "sqlite:"),
+        (cfg!(feature = "redis"), "redis", "`redis://`, `rediss://`, `redis+unix://`"),
+        (cfg!(feature = "sqlite"), "sqlite", "`sqlite:PATH`"),
     ];
     let built = backends.iter().filter(|(built, ..)| *built).map(|(.., schemes)| format!(", {schemes}"));
     let lacking = backends.iter().filter(|(built, ..)| !*built);
     let lacking = lacking.map(|(_, feature, schemes)| format!(" (enable the feature `{feature}` for {schemes})"));
-    std::iter::once("memory:".to_owned()).chain(built).chain(lacking).collect()
+    std::iter::once("`memory:`".to_owned()).chain(built).chain(lacking).collect()
 }
