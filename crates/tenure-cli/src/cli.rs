@@ -16,8 +16,9 @@ Examples:
   tenure run --no-wait report -- ./report.sh
   tenure --url redis://db1 run --wait 30s deploy -- ./deploy.sh
   tenure ls 'deploy*'
-  tenure release --force deploy
+  tenure release --force deploy";
 
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    there was nothing to do, or a check failed
@@ -34,7 +35,7 @@ Examples:
   tenure run nightly-backup -- ./backup.sh --all
   tenure run --no-wait report -- ./report.sh        # exit code 75 if held
   tenure run --lease 10s --wait 1m deploy -- make deploy
-  tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one of many hosts
+  tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
@@ -52,7 +53,8 @@ A lock is a lease: it makes double work rare. \
 Have what you write to refuse a TENURE_TOKEN smaller than the last it saw.";
 
 #[derive(Parser, Debug)]
-#[command(name = "tenure", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "tenure", version, about = ABOUT, max_term_width = 100)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -126,7 +128,7 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man {
-        /// Write a page for every command into this directory instead
+        /// Write a page for every command into this directory instead, and make it if there is none
         #[arg(long, value_name = "PATH")]
         dir: Option<std::path::PathBuf>,
     },

@@ -155,11 +155,38 @@ fn completions_and_manual_are_printed() {
         assert!(!said.out.contains("__exec"), "{shell} completes what is ours alone");
     }
     let page = Said::of(&mut tenure(&["man"])).out;
-    assert!(page.contains(".TH tenure 1") && page.contains("Exit codes"), "{page}");
-    let dir = tempfile::tempdir().unwrap();
-    let said = Said::of(&mut tenure(&["man", "--dir", dir.path().to_str().unwrap()]));
+    assert!(page.contains(".TH tenure 1"), "{page}");
+}
+
+#[test]
+fn the_manual_has_the_headings_that_manuals_have() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("share/man/man1");
+    let said = Said::of(&mut tenure(&["man", "--dir", dir.to_str().unwrap()]));
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(dir.path().join("tenure-run.1").exists());
+    let mut pages: Vec<_> =
+        dir.read_dir().unwrap().map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+    pages.sort_unstable();
+    let commands = ["-completions", "-demo", "-inspect", "-ls", "-man", "-release", "-run", "-wait", ""];
+    assert_eq!(pages, commands.map(|command| format!("tenure{command}.1")));
+    for page in &pages {
+        let text = std::fs::read_to_string(dir.join(page)).unwrap();
+        assert!(!text.contains("EXTRA"), "{page}: {text}");
+        let headings: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+        let has = |heading: &str| headings.iter().any(|found| found.trim_matches('"') == heading);
+        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "VERSION"] {
+            assert!(has(heading), "{heading} is not in {page}: {headings:?}");
+        }
+        let full = ["tenure.1", "tenure-run.1"].contains(&page.as_str());
+        for heading in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+            assert_eq!(has(heading), full, "{heading} in {page}: {headings:?}");
+        }
+        assert_ne!(has("SEE ALSO"), page == "tenure.1", "{page}: {headings:?}");
+    }
+    let page = std::fs::read_to_string(dir.join("tenure-run.1")).unwrap();
+    for name in ["TENURE_URL", "TENURE_OWNER", "TENURE_LOST", "NO_COLOR", "XDG_STATE_HOME", "HOME", "locks.db"] {
+        assert!(page.contains(name), "{name} is not in {page}");
+    }
 }
 
 #[test]
