@@ -113,8 +113,8 @@ pub(crate) enum Command {
     },
     /// Wait until a lock is free, without taking it
     Wait {
-        /// How long to wait at most; exit code 75 after that [default: for ever]
-        #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+        /// How long to wait at most; exit code 75 after that; 0s looks once [default: for ever]
+        #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
         wait: Option<Duration>,
         /// The lock
         key: String,
@@ -138,13 +138,13 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// How long the store keeps the lock without hearing from us; lengths are written as 30s, 5m or 1h30m
-    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::some, allow_hyphen_values = true)]
     pub(crate) lease: Duration,
     /// Let the lease end by itself instead of renewing it
     #[arg(long)]
     pub(crate) no_renew: bool,
     /// How long to wait for the lock, and for the store to come back [default: for ever, but 5s for the store]
-    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::wait, allow_hyphen_values = true)]
     pub(crate) wait: Option<Duration>,
     /// Give up at once if somebody else holds the lock
     #[arg(long)]
@@ -153,10 +153,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
     pub(crate) kind: Kind,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
-    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = duration::some, allow_hyphen_values = true)]
     pub(crate) max_hold: Option<Duration>,
-    /// Keep the lock taken for at least this long, even if the command ends sooner
-    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    /// Keep the lock taken for at least this long, even if the command ends sooner; 0s is as if left out
+    #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
     pub(crate) at_least: Option<Duration>,
     /// What others see as the holder's name [default: the command's]
     #[arg(long, value_name = "TEXT")]
@@ -164,9 +164,9 @@ pub(crate) struct Run {
     /// What to run, by `sh -c`, if the lock is lost; it finds the reason in `TENURE_LOST`
     #[arg(long, value_name = "CMD")]
     pub(crate) on_lost: Option<String>,
-    /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most
-    /// [default: a quarter of the lease]
-    #[arg(long, value_name = "D", value_parser = duration::parse, allow_hyphen_values = true)]
+    /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most;
+    /// 0s kills at once [default: a quarter of the lease]
+    #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
     pub(crate) kill_after: Option<Duration>,
     /// Write how it ended, as one line of JSON, to this file descriptor
     #[arg(long, value_name = "N")]
@@ -193,7 +193,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) items: u32,
     /// How long one purchase takes
-    #[arg(long, value_name = "D", default_value = "20ms", value_parser = duration::parse, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", default_value = "20ms", value_parser = duration::some, allow_hyphen_values = true)]
     pub(crate) section: Duration,
     /// Sell without taking the lock, to show what it is for
     #[arg(long)]

@@ -3,12 +3,20 @@
 use std::time::Duration;
 
 /// A length that was typed. Whether it is a sensible one, its reader knows.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(length) if length.is_zero() => Err("choose more than nothing, such as `30s`".to_owned()),
-        Ok(length) => Ok(length),
-        Err(_) => Err("write a length of time such as `30s`, `5m` or `1h30m`".to_owned()),
-    }
+pub(crate) fn any(text: &str) -> Result<Duration, &'static str> {
+    humantime::parse_duration(text).map_err(|_| "write a length of time such as `30s`, `5m` or `1h30m`")
+}
+
+/// A length where none at all would mean nothing.
+pub(crate) fn some(text: &str) -> Result<Duration, &'static str> {
+    any(text)
+        .and_then(|length| if length.is_zero() { Err("choose more than nothing, such as `30s`") } else { Ok(length) })
+}
+
+/// How long to wait for a lock.
+pub(crate) fn wait(text: &str) -> Result<Duration, &'static str> {
+    any(text)
+        .and_then(|length| if length.is_zero() { Err("to give up at once, write `--no-wait`") } else { Ok(length) })
 }
 
 /// A length with no more digits than matter: `120ms`, `27s`, `3m 12s`, `2h 5m`.
@@ -31,14 +39,16 @@ mod tests {
 
     #[test]
     fn lengths_are_read_as_they_are_typed() {
-        assert_eq!(parse("30s"), Ok(Duration::from_secs(30)));
-        assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5400)));
-        assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
-        for nonsense in
-            ["", "30", "-5s", "0s", "0", "soon", "5 parsecs", "99999999999999999999s", "18446744073709551615d"]
-        {
-            assert!(parse(nonsense).is_err(), "{nonsense}");
+        for read in [any, some, wait] {
+            assert_eq!(read("30s"), Ok(Duration::from_secs(30)));
+            assert_eq!(read("1h30m"), Ok(Duration::from_secs(5400)));
+            assert_eq!(read("250ms"), Ok(Duration::from_millis(250)));
+            for nonsense in ["", "30", "-5s", "soon", "5 parsecs", "99999999999999999999s", "18446744073709551615d"] {
+                assert!(read(nonsense).is_err(), "{nonsense}");
+            }
         }
+        assert_eq!(any("0s"), Ok(Duration::ZERO));
+        assert!(some("0s").is_err() && wait("0s").is_err());
     }
 
     #[test]

@@ -41,7 +41,8 @@ pub(crate) async fn connect(common: &Common, talk: Talk, builder: Builder) -> Re
 
 /// How long to try to reach the store, for somebody who waits for so long at most.
 pub(crate) fn reach_within(wait: Option<Duration>) -> Duration {
-    wait.unwrap_or(REACH).clamp(Duration::from_millis(100), LONGEST)
+    // Who only looks once still has to get there.
+    wait.filter(|wait| !wait.is_zero()).unwrap_or(REACH).clamp(Duration::from_millis(100), LONGEST)
 }
 
 /// The embedded store's file, in a directory that is there.
@@ -113,6 +114,7 @@ mod tests {
     #[test]
     fn the_store_is_waited_for_as_long_as_the_lock() {
         assert_eq!(reach_within(None), REACH);
+        assert_eq!(reach_within(Some(Duration::ZERO)), REACH);
         assert_eq!(reach_within(Some(Duration::from_secs(2))), Duration::from_secs(2));
         assert_eq!(reach_within(Some(Duration::from_secs(60))), Duration::from_secs(60));
     }

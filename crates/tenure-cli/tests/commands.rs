@@ -105,6 +105,7 @@ fn waiting_ends_when_the_lock_is_free(store: &Store) {
     command.stdin(Stdio::piped());
     let mut holder = Running::start(command);
     assert_eq!(holder.line(), "in");
+    assert_eq!(store.run(&["wait", "--wait", "0s", "k"]).code, 75);
     let waiter = Running::start(store.tenure(&["wait", "k"]));
     drop(holder.child.stdin.take());
     assert_eq!(holder.end().code, 0);

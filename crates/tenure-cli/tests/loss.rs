@@ -10,6 +10,7 @@ use tenure_testkit::RedisServer;
 on_every_store!(
     a_forced_release_stops_the_command,
     what_ignores_sigterm_is_killed_after_the_grace,
+    without_grace_it_is_killed_at_once,
     grandchildren_are_stopped_too,
     the_grace_is_for_grandchildren_as_well,
     on_lost_is_run,
@@ -53,6 +54,16 @@ fn what_ignores_sigterm_is_killed_after_the_grace(store: &Store) {
     gone(command);
     gone(grandchild);
     assert!(asked.elapsed() >= Duration::from_millis(700), "killed after {:?}", asked.elapsed());
+    assert_eq!(running.end().code, 73);
+}
+
+fn without_grace_it_is_killed_at_once(store: &Store) {
+    let mut running = start(store, &["--lease", "10m", "--kill-after", "0s"], DEAF);
+    let (command, grandchild) = (running.number(), running.number());
+    force(store);
+    // Unless it was said, it would have two and a half minutes.
+    gone(command);
+    gone(grandchild);
     assert_eq!(running.end().code, 73);
 }
 

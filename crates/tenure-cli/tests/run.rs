@@ -211,7 +211,8 @@ fn at_least_keeps_the_lock_taken(store: &Store) {
     assert_eq!(store.run(&["run", "--at-least", "3s", "k", "--", "true"]).code, 0);
     assert!(began.elapsed() < Duration::from_secs(3), "the command was done long before");
     assert_eq!(store.run(&["run", "--no-wait", "k", "--", "true"]).code, 75);
-    assert_eq!(store.run(&["run", "--wait", "10s", "k", "--", "true"]).code, 0);
+    assert_eq!(store.run(&["run", "--wait", "10s", "--at-least", "0s", "k", "--", "true"]).code, 0);
+    assert!(!store.is_held("k"), "no least time is none");
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
 }
 

@@ -29,7 +29,7 @@ impl Terms {
         if let Some(max_hold) = args.max_hold {
             options = options.max_hold(max_hold);
         }
-        if let Some(at_least) = args.at_least {
+        if let Some(at_least) = args.at_least.filter(|at_least| !at_least.is_zero()) {
             options = options.at_least(at_least);
         }
         if let Some(owner) = owner()? {
