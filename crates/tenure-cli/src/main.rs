@@ -7,8 +7,9 @@ mod duration;
 mod exit;
 mod output;
 mod store;
+mod typed;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use cli::Cli;
 use std::process::ExitCode;
 
@@ -22,5 +23,11 @@ fn main() -> ExitCode {
         let _ = Cli::command().print_help();
         return exit::Reason::Invalid.code().into();
     }
-    commands::run(Cli::parse())
+    match typed::read() {
+        Ok(cli) => commands::run(cli),
+        Err(failure) => {
+            output::fail(&failure);
+            failure.exit_code()
+        }
+    }
 }

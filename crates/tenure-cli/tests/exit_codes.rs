@@ -136,7 +136,11 @@ fn bad_input_is_refused_before_anything_is_done(store: &Store) {
         (&["run", "--status-fd", "77", "k", "--", "true"], &["--status-fd", "77"]),
         (&["run", "k"], &["CMD"]),
         (&["run", "k", "--"], &["CMD"]),
-        (&["run", "k", "true"], &["true"]),
+        (&["run", "k", "true"], &["error: write `--` between the key and the command: tenure run k -- true\n"]),
+        (&["run", "--no-wait", "true", "true"], &["tenure run true -- true\n"]),
+        (&["run", "k", "ls", "-l", "--no-wait"], &["tenure run k -- ls …\n"]),
+        (&["run", "k", "--no-wiat", "--", "true"], &["--no-wiat", "--no-wait"]),
+        (&["inspect", "k", "k"], &["unexpected argument 'k'"]),
         (&["run", "--", "true"], &["KEY"]),
         (&["--url", "carrier-pigeon://home", "ls"], &["`sqlite:PATH`: scheme=`carrier-pigeon`"]),
         (&["--url", "redis://127.0.0.1?colour=blue", "ls"], &["colour"]),
@@ -187,6 +191,8 @@ fn a_wrong_password_is_69_and_never_shown() {
         assert!(!format!("{}{}", said.err, said.out).contains("hunter2-canary"), "a secret was shown");
         assert_eq!(said.code, 2);
     }
+    let said = Said::of(&mut tenure(&["--url", "redis://:hunter2-canary-4@127.0.0.1", "run", "k", "true"]));
+    assert!(!format!("{}{}", said.err, said.out).contains("hunter2-canary"), "a secret was shown");
     let help = Said::of(tenure(&["run", "--help"]).env("TENURE_URL", server.url_as("", "hunter2-canary-right")));
     assert!(!help.out.contains("hunter2-canary"), "a secret was shown");
 }
