@@ -52,6 +52,10 @@ What it leaves running in the background when it ends well goes on, without the 
 A lock is a lease: it makes double work rare. \
 Have what you write to refuse a TENURE_TOKEN smaller than the last it saw.";
 
+const DEMO_NOTES: &str = "\
+Without --url and TENURE_URL the lock is kept in memory, and nothing is left behind. \
+The exit code is 1 if the sale went wrong, as it does with --without-lock.";
+
 #[derive(Parser, Debug)]
 #[command(name = "tenure", version, about = ABOUT, max_term_width = 100)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
@@ -67,7 +71,7 @@ pub(crate) struct Cli {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
     /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://… or redis+unix://… [default: a file in the
-    /// user's state directory, which no other user and no other machine sees]
+    /// user's state directory, which no other user and no other machine sees; for `demo`, memory]
     // The value may have a password in it.
     #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]
     #[arg(env = "TENURE_URL", hide_env_values = true)]
@@ -78,6 +82,13 @@ pub(crate) struct Common {
     /// Say nothing but results and errors
     #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
+}
+
+impl Common {
+    /// The store that was named. An empty variable is how some say that it is not set.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref().filter(|url| !url.is_empty())
+    }
 }
 
 /// How results are printed.
@@ -120,6 +131,7 @@ pub(crate) enum Command {
         key: String,
     },
     /// Watch a hundred buyers race for fifty items under one lock
+    #[command(after_help = DEMO_NOTES)]
     Demo(Demo),
     /// Print a completion script for a shell
     Completions {

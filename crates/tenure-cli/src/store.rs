@@ -16,8 +16,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// A client of the store that was chosen, or of the embedded one.
 pub(crate) async fn connect(common: &Common, talk: Talk, builder: Builder) -> Result<Client, Failure> {
-    // An empty variable is how some say that it is not set.
-    let url = common.url.as_ref().filter(|url| !url.is_empty());
+    let url = common.url();
     if url.is_some_and(|url| url.starts_with("memory:")) {
         return Err(Failure::invalid(
             "locks in memory end with this process and exclude nobody, choose another store or leave --url and \

@@ -126,7 +126,7 @@ fn who_has_read_enough_is_no_error(store: &Store) {
 fn the_demo_sells_every_item_once(store: &Store) {
     let said = store.run(&["demo", "--section", "2ms"]);
     assert_eq!(said.code, 0, "{said:?}");
-    for expected in ["sold 50 of 50, left 0, refused 50", "no two sections overlapped", "100 tokens, each larger"] {
+    for expected in ["sold 50 of 50, left 0, refused 50", "no two buyers were in", "100 tokens, each larger"] {
         assert!(said.out.contains(expected), "`{expected}` is not in {said:?}");
     }
     assert!(!said.err.contains("buyers served"), "a bar was drawn on a pipe");
@@ -145,7 +145,29 @@ fn the_demo_needs_no_store() {
 fn without_the_lock_the_stock_is_oversold() {
     let said = Said::of(&mut tenure(&["-q", "demo", "--section", "2ms", "--without-lock"]));
     assert_eq!((said.code, said.err.as_str()), (1, ""), "{said:?}");
-    assert!(said.out.contains("wrong: ") && !said.out.contains("no two sections overlapped"), "{said:?}");
+    for expected in
+        ["wrong: without the lock 100 were sold of 50, with ", "99 buyers came into the section while another"]
+    {
+        assert!(said.out.contains(expected), "`{expected}` is not in {said:?}");
+    }
+    // Nothing is called wrong that was not.
+    let said = Said::of(&mut tenure(&["-q", "demo", "--buyers", "1", "--items", "1", "--without-lock"]));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("right, but by luck"), "{said:?}");
+}
+
+#[test]
+fn the_demo_says_where_its_lock_is_kept() {
+    let help = Said::of(&mut tenure(&["demo", "--help"])).out;
+    assert!(help.contains("for `demo`, memory") && help.contains("the lock is kept in memory"), "{help}");
+    for url in [None, Some("")] {
+        let home = tempfile::tempdir().unwrap();
+        let mut command = tenure(&["demo", "--section", "1ms", "--buyers", "2", "--items", "1"]);
+        command.env("XDG_STATE_HOME", home.path()).envs(url.map(|url| ("TENURE_URL", url)));
+        let said = Said::of(&mut command);
+        assert!(said.code == 0 && said.err.contains("on memory"), "{said:?}");
+        assert_eq!(home.path().read_dir().unwrap().count(), 0, "nothing is left behind");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: &Demo) -> Result<Exit
         )));
     }
     let builder = Client::builder().label("demo");
-    let client = match &common.url {
+    let client = match common.url() {
         // A show leaves nothing behind, unless it is asked to use a real store.
         None => builder.connect(tenure::Memory::new()).await?,
         Some(_) => store::connect(common, talk, builder).await?,
