@@ -84,6 +84,8 @@ fn who_waits_at_a_pipe_is_told_nothing(store: &Store) {
     });
     assert_eq!(holder.line(), "in");
     let waiter = Running::start(store.tenure(&["run", "k", "--", "echo", "mine"]));
+    let waiting = || store.run(&["--format", "json", "inspect", "k"]).json()["waiters"].clone();
+    eventually("it waits", || waiting() == 1);
     // It has to wait long enough that a person would be told.
     thread::sleep(Duration::from_millis(600));
     drop(holder.child.stdin.take());

@@ -301,9 +301,12 @@ fn child_rights(path: &Path) {
         let client = Client::builder().connect(support::backend(path)).await.unwrap();
         let _guard = client.lock("k").unwrap().lock().await.unwrap();
         let bells = format!("{}-wake", path.display());
-        support::eventually("a bell", support::PATIENCE, || fs::read_dir(&bells).unwrap().count() == 1).await;
-        // A bell gets its rights right after it is hung.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // It gets its rights right after it is hung.
+        let is_hung = || {
+            let modes = fs::read_dir(&bells).unwrap().flatten().filter_map(|bell| Some(bell.metadata().ok()?.mode()));
+            modes.map(|mode| mode & 0o7777).collect::<Vec<_>>() == [0o600]
+        };
+        support::eventually("a bell", support::PATIENCE, is_hung).await;
         let mut found = Vec::new();
         for entry in fs::read_dir(path.parent().unwrap()).unwrap().flatten() {
             let mode = entry.metadata().unwrap().mode() & 0o7777;

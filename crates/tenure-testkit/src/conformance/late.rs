@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
-use super::waiting::{eventually, heard, soon, waits};
+use super::waiting::{eventually, eventually_within, heard, soon, waits};
 use std::time::Duration;
 use tenure_core::{ErrorKind, Operation, Outcome, Owner, Retry, What};
 
@@ -105,12 +105,7 @@ async fn a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody(benc
     soon("the lease ends as far as we know", guard.lost()).await;
     // Within a second, where the store would have kept it for one and a half more.
     let other = bench.lock("a").await;
-    let freed = tokio::time::timeout(millis(1000), async {
-        while other.is_locked().await.unwrap() {
-            tokio::time::sleep(millis(10)).await;
-        }
-    });
-    freed.await.expect("nobody holds it");
+    eventually_within(millis(1000), "nobody holds it", async || !other.is_locked().await.unwrap()).await;
 }
 
 async fn a_last_attempt_without_time_for_an_answer_is_no_silence(bench: &Bench) {
