@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 /// How long a client's card stays in the store, and how often it is put there.
 const CARD_KEPT: Duration = Duration::from_secs(60);
 const CARD_EVERY: Duration = Duration::from_secs(20);
+/// How long the store may take to put it there, or to take it away: whoever closes a client waits no longer for that.
+const CARD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The handle to a client's thread. Dropping it lets the thread finish its chores and end.
 pub(crate) struct Keeper {
@@ -88,7 +90,7 @@ async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<C
             if shared.was_used() {
                 // Gone with us, but for a lock that stays taken: people are to see by whom.
                 let kept = shared.kept();
-                let _ = shared.backend.announce(&shared.id, &shared.card, kept, Duration::from_millis(200)).await;
+                let _ = shared.backend.announce(&shared.id, &shared.card, kept, CARD_WITHIN).await;
             }
         }
     }
@@ -110,7 +112,7 @@ async fn all_tidied(shared: &Shared) {
 async fn show_card(shared: &Shared) {
     loop {
         let keep = CARD_KEPT.max(shared.kept());
-        if let Err(error) = shared.backend.announce(&shared.id, &shared.card, keep, Duration::from_secs(1)).await {
+        if let Err(error) = shared.backend.announce(&shared.id, &shared.card, keep, CARD_WITHIN).await {
             tracing::debug!(%error, "could not leave the client's card in the store");
         }
         tokio::time::sleep(CARD_EVERY).await;

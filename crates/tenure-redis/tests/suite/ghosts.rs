@@ -1,14 +1,13 @@
 //! Ghosts: requests and answers that are on their way when whoever sent them has given up. However late they arrive,
 //! the store holds what the surviving guards justify, no more and no less.
 
-mod support;
-
+use crate::support::scripts::{ACQUIRE, LEAVE, REENTER, RELEASE};
+use crate::support::{
+    self, LEASE, PATIENCE, backend, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms,
+    soon,
+};
 use std::fmt::Debug;
 use std::sync::Arc;
-use support::scripts::{ACQUIRE, LEAVE, REENTER, RELEASE};
-use support::{
-    LEASE, PATIENCE, backend, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms, soon,
-};
 use tenure_core::{Client, Error, Guard, Options, Release};
 use tenure_testkit::proxy::Held;
 use tenure_testkit::{FaultProxy, RedisServer};

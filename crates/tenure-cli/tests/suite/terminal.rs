@@ -1,11 +1,9 @@
 //! A person at a real terminal: Ctrl-C, Ctrl-Z, jobs, pipelines, and what is shown while waiting.
 
-mod support;
+use crate::support::pty::Person;
+use crate::support::{Store, eventually, gone, parent, state};
 
-use support::pty::Person;
-use support::{Store, eventually, gone, parent, state};
-
-on_every_store!(
+crate::on_every_store!(
     the_command_has_the_terminal,
     ctrl_c_reaches_the_command,
     ctrl_c_is_the_commands_to_handle,

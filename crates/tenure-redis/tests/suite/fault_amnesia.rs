@@ -1,9 +1,7 @@
 //! The server comes back empty: exclusion cannot be kept, but whoever held is told at first contact, and tokens rise.
 
-mod support;
-
+use crate::support::{self, Contention, PATIENCE, backend, client, ms, soon};
 use std::time::{Duration, Instant};
-use support::{Contention, PATIENCE, backend, client, ms, soon};
 use tenure_core::{Client, ErrorKind, Loss, Options};
 use tenure_testkit::RedisServer;
 use tenure_testkit::history::boottime_now;

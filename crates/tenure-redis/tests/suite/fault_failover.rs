@@ -1,11 +1,11 @@
 //! Fail-overs: the name leads to another server, and the one before stays up as its replica. Whoever was connected to it
 //! finds the new primary, and keeps what it held there.
 
-mod support;
-
+use crate::support::name::Name;
+use crate::support::{
+    self, LEASE, PATIENCE, accepted, acquire, backend, client, connections, eventually, exists, ms, soon,
+};
 use std::time::Instant;
-use support::name::Name;
-use support::{LEASE, PATIENCE, accepted, acquire, backend, client, connections, eventually, exists, ms, soon};
 use tenure_core::{Backend, ErrorKind, Key, Kind, Outcome, Release};
 use tenure_testkit::RedisServer;
 use tokio::task::JoinSet;

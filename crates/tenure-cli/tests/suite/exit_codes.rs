@@ -1,13 +1,11 @@
 //! Every exit code, and the one sentence that goes with it.
 
-mod support;
-
+use crate::support::{Said, Store, tenure};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use support::{Said, Store, tenure};
 use tenure_testkit::RedisServer;
 
-on_every_store!(
+crate::on_every_store!(
     the_commands_code_is_ours,
     a_command_that_a_signal_killed_counts_from_128,
     a_busy_lock_is_75,

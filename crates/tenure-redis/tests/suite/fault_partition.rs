@@ -1,9 +1,7 @@
 //! One client is cut off from the server, the other is not: the one is told before the other can get in.
 
-mod support;
-
+use crate::support::{self, Contention, LEASE, PATIENCE, client, eventually, litter, ms};
 use std::time::Duration;
-use support::{Contention, LEASE, PATIENCE, client, eventually, litter, ms};
 use tenure_core::{Loss, Options, What};
 use tenure_testkit::history::boottime_now;
 use tenure_testkit::{FaultProxy, RedisServer};

@@ -1,10 +1,8 @@
 //! A server that is there and cannot serve now: too many connections, no memory, a script that does not end. Whoever
 //! waits rides it out; one attempt is told that the store is not available.
 
-mod support;
-
+use crate::support::{self, PATIENCE, ask, backend, builder, claim, client, connections, eventually, exists, ms, soon};
 use std::net::TcpStream;
-use support::{PATIENCE, ask, backend, builder, claim, client, connections, eventually, exists, ms, soon};
 use tenure_core::kernel::{Cancelled, FIRST_ENTRY};
 use tenure_core::{Backend, Claim, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, Stay, StoreErrorKind};
 use tenure_testkit::RedisServer;

@@ -1,9 +1,7 @@
 //! Stores that are not there, at first or for a while: whoever asks is told in time, or rides it out.
 
-mod support;
-
+use crate::support::{self, PATIENCE, backend, builder, ms};
 use std::time::Instant;
-use support::{PATIENCE, backend, builder, ms};
 use tenure_core::ErrorKind;
 use tenure_testkit::RedisServer;
 

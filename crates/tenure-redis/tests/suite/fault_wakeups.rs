@@ -1,9 +1,7 @@
 //! Wake-ups: what is lost is made up for by the safety poll, and listening costs one connection and no work.
 
-mod support;
-
+use crate::support::{PATIENCE, accepted, ask, backend, client, connections, eventually, lock_channels, ms, soon};
 use std::time::Instant;
-use support::{PATIENCE, accepted, ask, backend, client, connections, eventually, lock_channels, ms, soon};
 use tenure_core::{Client, Options};
 use tenure_testkit::{FaultProxy, RedisServer};
 use tokio::task::JoinSet;

@@ -1,14 +1,12 @@
 //! The terms of the `Driver` trait, by what can be seen from outside: nothing is sent twice, an unanswered request fails
 //! in time, an answer reaches whoever asked, errors keep their meaning, and lost connections come back.
 
-mod support;
-
+use crate::support::{
+    self, PATIENCE, acquire, ask, backend, builder, claim, client, connections, count_of, eventually, exists,
+    lock_channels, ms,
+};
 use futures_util::future;
 use std::time::Instant;
-use support::{
-    PATIENCE, acquire, ask, backend, builder, claim, client, connections, count_of, eventually, exists, lock_channels,
-    ms,
-};
 use tenure_core::{Backend, Client, ErrorKind, Key, Kind, Operation, Options, Outcome, Release, StoreErrorKind};
 use tenure_redis::{Config, redis};
 use tenure_testkit::{FaultProxy, RedisServer};

@@ -1,12 +1,12 @@
 //! The cancel sweep: acquire, wait, re-enter and release are dropped after every number of polls, and afterwards the
 //! store holds what the surviving guards justify, no more and no less.
 
-mod support;
-
+use crate::support::{
+    self, LEASE, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms, soon,
+};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
-use support::{LEASE, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms, soon};
 use tenure_core::{Client, Guard, Release, What};
 use tenure_testkit::RedisServer;
 

@@ -1,9 +1,7 @@
 //! Users who may lock but not be told: that costs them speed, and never the truth.
 
-mod support;
-
+use crate::support::{self, PATIENCE, backend, builder, client, eventually, exists, ms, soon};
 use std::time::Instant;
-use support::{PATIENCE, backend, builder, client, eventually, exists, ms, soon};
 use tenure_core::{Client, Guard, Options, Release};
 use tenure_testkit::{FaultProxy, RedisServer};
 use tokio::task::JoinSet;

@@ -1,13 +1,11 @@
 //! A lock that is lost while its command runs, and a `tenure` that is killed or stopped: the command is gone in time.
 
-mod support;
-
+use crate::support::{Running, Store, eventually, gone, signal, state};
 use std::fs;
 use std::time::{Duration, Instant};
-use support::{Running, Store, eventually, gone, signal, state};
 use tenure_testkit::RedisServer;
 
-on_every_store!(
+crate::on_every_store!(
     a_forced_release_stops_the_command,
     what_ignores_sigterm_is_killed_after_the_grace,
     without_grace_it_is_killed_at_once,

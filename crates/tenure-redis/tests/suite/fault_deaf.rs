@@ -1,10 +1,8 @@
 //! One connection goes dead without being closed, as behind a firewall that forgot it, while new ones are served.
 
-mod support;
-
+use crate::support::scripts::{ACQUIRE, RENEW};
+use crate::support::{backend, ms};
 use std::time::Duration;
-use support::scripts::{ACQUIRE, RENEW};
-use support::{backend, ms};
 use tenure_core::{Client, Options, Release};
 use tenure_testkit::{FaultProxy, RedisServer};
 

@@ -1,9 +1,7 @@
 //! The server is frozen, killed or slow for everyone: no two valid guards, holders are told, waiters recover.
 
-mod support;
-
+use crate::support::{Contention, LEASE, PATIENCE, client, connections, eventually, litter, ms};
 use std::time::{Duration, Instant};
-use support::{Contention, LEASE, PATIENCE, client, connections, eventually, litter, ms};
 use tenure_core::{ErrorKind, Loss, Options, Owner};
 use tenure_testkit::RedisServer;
 use tenure_testkit::history::boottime_now;

@@ -1,11 +1,9 @@
 //! The commands that only look, and the one that takes away: what they print, for people and for programs.
 
-mod support;
-
+use crate::support::{Running, Said, Store, tenure};
 use std::process::Stdio;
-use support::{Running, Said, Store, tenure};
 
-on_every_store!(
+crate::on_every_store!(
     inspect_has_the_shape_that_was_promised,
     a_free_lock_is_an_answer,
     ls_is_an_array_of_the_same,

@@ -1,9 +1,7 @@
 //! Leases as the server keeps them: of the holds of one call each is renewed for as long as it asked, and hears of itself.
 
-mod support;
-
+use crate::support::{PATIENCE, backend, claim, client_of, ms};
 use std::time::Duration;
-use support::{PATIENCE, backend, claim, client_of, ms};
 use tenure_core::{Backend, Claim, Key, Kind, Operation, Options, Outcome, Renewal, Stay};
 use tenure_testkit::RedisServer;
 

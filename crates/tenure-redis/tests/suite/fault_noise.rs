@@ -1,9 +1,7 @@
 //! Disturbances that a healthy client rides out: the server forgets scripts, kills connections, or pauses, over and over.
 
-mod support;
-
+use crate::support::{Contention, PATIENCE, client, litter, ms};
 use std::time::{Duration, Instant};
-use support::{Contention, PATIENCE, client, litter, ms};
 use tenure_testkit::RedisServer;
 
 /// Runs contention while something is done to the server again and again: nobody sees an error, nobody starves.

@@ -1,12 +1,10 @@
 //! Signals that `tenure` gets in its command's stead.
 
-mod support;
-
+use crate::support::{Running, Store, eventually, gone, signal, state};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use support::{Running, Store, eventually, gone, signal, state};
 
-on_every_store!(
+crate::on_every_store!(
     signals_are_handed_on_to_the_whole_group,
     a_command_may_handle_what_it_gets,
     an_interrupted_wait_leaves_nothing_behind,

@@ -1,15 +1,13 @@
 //! `tenure run` when all goes well: what the command gets, and what others see of it.
 
-mod support;
-
+use crate::support::{Running, Said, Store, eventually, tenure};
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
-use support::{Running, Said, Store, eventually, tenure};
 
-on_every_store!(
+crate::on_every_store!(
     standard_input_is_the_commands,
     arguments_arrive_as_they_were_typed,
     the_command_finds_its_lock_in_the_environment,

@@ -1,9 +1,7 @@
 //! Runtimes that are gone, not driven, or blocked: a client serves whoever calls it, and its watchdog keeps on.
 
-mod support;
-
+use crate::support::{LEASE, PATIENCE, accepted, backend, builder, client, count_of, eventually, exists, soon};
 use std::time::Instant;
-use support::{LEASE, PATIENCE, accepted, backend, builder, client, count_of, eventually, exists, soon};
 use tenure_core::Release;
 use tenure_testkit::RedisServer;
 use tokio::runtime::{Builder, Runtime};

@@ -1,10 +1,8 @@
 //! Everything at once, by dice: whatever the network and the server do, no two guards are valid at a time, and when the
 //! storm is over everyone gets in and nothing is left behind.
 
-mod support;
-
+use crate::support::{Contention, PATIENCE, client, litter, ms};
 use std::time::{Duration, Instant};
-use support::{Contention, PATIENCE, client, litter, ms};
 use tenure_core::ErrorKind;
 use tenure_testkit::{FaultProxy, RedisServer};
 

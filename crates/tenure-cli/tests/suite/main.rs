@@ -1,0 +1,12 @@
+//! The command as people use it, on every store. In one program, because to link one takes longer than to run it.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commands;
+mod exit_codes;
+mod gate;
+mod loss;
+mod run;
+mod signals;
+mod terminal;
