@@ -2,7 +2,7 @@
 
 use crate::Moment;
 use crate::hold::Hold;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -21,7 +21,7 @@ pub(crate) struct Agenda {
 
 #[derive(Default)]
 struct Plan {
-    holds: HashMap<u64, Arc<Hold>>,
+    /// Every hold; it knows itself when it is down for.
     by_time: BTreeMap<(Moment, u64), Arc<Hold>>,
     /// When the watchdog will look by itself.
     planned: Option<Moment>,
@@ -35,16 +35,14 @@ impl Agenda {
     /// A hold joins.
     pub(crate) fn add(&self, hold: &Arc<Hold>) {
         let at = hold.next_look();
-        let mut plan = self.lock();
-        plan.holds.insert(hold.number, Arc::clone(hold));
-        self.put(plan, hold, at);
+        self.put(self.lock(), hold, at);
     }
 
     /// A hold that is on the agenda is due at another time.
     pub(crate) fn move_to(&self, hold: &Arc<Hold>, at: Moment) {
         let plan = self.lock();
         // It may have been released while the watchdog was busy with it.
-        if plan.holds.contains_key(&hold.number) {
+        if hold.is_scheduled() {
             self.put(plan, hold, at);
         }
     }
@@ -65,11 +63,9 @@ impl Agenda {
     /// A hold goes.
     pub(crate) fn remove(&self, hold: &Hold) {
         let mut plan = self.lock();
-        if plan.holds.remove(&hold.number).is_some() {
-            if let Some(at) = hold.reschedule(None) {
-                plan.by_time.remove(&(at, hold.number));
-            }
-            let empty = plan.holds.is_empty();
+        if let Some(at) = hold.reschedule(None) {
+            plan.by_time.remove(&(at, hold.number));
+            let empty = plan.by_time.is_empty();
             drop(plan);
             if empty {
                 self.left.notify_waiters();
@@ -92,11 +88,11 @@ impl Agenda {
 
     /// Every hold.
     pub(crate) fn all(&self) -> Vec<Arc<Hold>> {
-        self.lock().holds.values().cloned().collect()
+        self.lock().by_time.values().cloned().collect()
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().holds.is_empty()
+        self.lock().by_time.is_empty()
     }
 }

@@ -311,25 +311,28 @@ impl Guard {
         self.armed = false;
         let shared = &self.client.shared;
         let now = self.now();
-        let terms = self.hold.terms_of(self.entry);
-        let overdue = self.hold.take_warning(self.entry, now);
+        let entered = self.hold.last_words(self.entry, now);
         let left = self.hold.leave(self.entry, now, false);
+        let is_over = match left {
+            Left::Well(leaving) => leaving.left == 0,
+            Left::Lost(..) => self.hold.is_over(),
+        };
         // Out of the watchdog's sight before the store is told, so that it does not mistake a release for a loss.
-        if self.hold.is_over() {
+        if is_over {
             shared.agenda.remove(&self.hold);
             self.client.forget(&self.hold);
         } else {
             shared.agenda.move_to(&self.hold, self.hold.next_look());
         }
-        if let Some((since, terms)) = terms {
+        if let Some((since, lease, overdue)) = entered {
             let held = now.since(since);
             if overdue {
                 // The section ended before the watchdog came to look.
-                shared.alarm(&self.hold, held, terms.lease, AlarmReason::HeldTooLong);
+                shared.alarm(&self.hold, held, lease, AlarmReason::HeldTooLong);
             }
             match left {
                 Left::Lost(Loss::LeaseEnded, _) => {
-                    shared.alarm(&self.hold, held, terms.lease, AlarmReason::OutlivedLease);
+                    shared.alarm(&self.hold, held, lease, AlarmReason::OutlivedLease);
                 }
                 Left::Well(leaving) => {
                     shared.say(&self.hold, || What::Released { held, left: leaving.left });
@@ -345,9 +348,8 @@ impl Guard {
         let shared = &self.client.shared;
         let mut telling = Telling { guard: self, leaving, done: false };
         let began = self.now();
-        let mut unanswered = false;
+        let (mut now, mut unanswered) = (began, false);
         loop {
-            let now = self.now();
             let Tally { entries: left, change, lease } = match leaving.left {
                 0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
                 // Others may have come or gone since; if all are gone, the last has told the store.
@@ -421,6 +423,7 @@ impl Guard {
                         .about(self.key()));
                     }
                     shared.clock.sleep_until(pause).await;
+                    now = self.now();
                 }
             }
         }

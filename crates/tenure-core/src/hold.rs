@@ -190,9 +190,12 @@ impl Hold {
         state.entry(entry).map_or(state.deadline, |entry| entry.deadline(state.deadline))
     }
 
-    /// Since when one entry is in, and under which terms.
-    pub(crate) fn terms_of(&self, entry: u32) -> Option<(Moment, Terms)> {
-        self.lock().entry(entry).map(|entry| (entry.since, entry.terms.clone()))
+    /// Since when one entry is in, for what lease, and whether its time to warn has come and nobody has warned yet.
+    pub(crate) fn last_words(&self, entry: u32, now: Moment) -> Option<(Moment, Duration, bool)> {
+        let mut state = self.lock();
+        let entry = state.entry_mut(entry)?;
+        let overdue = entry.warn_at.take_if(|at| *at <= now).is_some();
+        Some((entry.since, entry.terms.lease, overdue))
     }
 
     /// For how long the store may be asked to make one entry last: no longer than it may be held.
@@ -214,11 +217,6 @@ impl Hold {
     /// Whether a request for the claim is still unanswered, and might arrive late.
     pub(crate) fn is_ghost(&self) -> bool {
         self.lock().ghost
-    }
-
-    /// Whether the entry's time to warn has come, and nobody has warned yet.
-    pub(crate) fn take_warning(&self, entry: u32, now: Moment) -> bool {
-        self.lock().entry_mut(entry).is_some_and(|entry| entry.warn_at.take_if(|at| *at <= now).is_some())
     }
 
     /// The token that is cancelled when the entry is lost.
@@ -444,6 +442,11 @@ impl Hold {
     /// When the watchdog must first look.
     pub(crate) fn next_look(&self) -> Moment {
         self.lock().next_look()
+    }
+
+    /// Whether the agenda has this hold down; only the agenda calls this, under its own lock.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.lock().scheduled.is_some()
     }
 
     /// Moves the agenda's note of when it has this hold down; only the agenda calls this, under its own lock.

@@ -2,6 +2,7 @@
 
 use crate::Moment;
 use crate::wakeups::Watch;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_kernel::{Holder, Key, Kind};
@@ -45,15 +46,15 @@ impl Queue {
     /// A turn at once if nobody is before us, otherwise the place in line where it will be called.
     pub(crate) fn enter(self: &Arc<Self>, kind: Kind, key: &Key) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = (kind, key.clone());
-        match lines.get_mut(&name) {
-            Some(line) => {
+        match lines.entry((kind, key.clone())) {
+            Entry::Occupied(mut line) => {
                 let (call, called) = oneshot::channel();
-                line.push_back(call);
+                line.get_mut().push_back(call);
                 Err(called)
             }
-            None => {
-                lines.insert(name.clone(), VecDeque::new());
+            Entry::Vacant(place) => {
+                let name = place.key().clone();
+                place.insert(VecDeque::new());
                 Ok(Turn { line: Some((Arc::clone(self), name)), watch: None, word: None })
             }
         }
@@ -62,9 +63,10 @@ impl Queue {
     /// The next in line, or nobody and the line is closed.
     fn next(&self, name: &Name) -> Option<oneshot::Sender<Turn>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = lines.get_mut(name)?.pop_front();
+        let Entry::Occupied(mut line) = lines.entry(name.clone()) else { return None };
+        let next = line.get_mut().pop_front();
         if next.is_none() {
-            lines.remove(name);
+            line.remove();
         }
         next
     }

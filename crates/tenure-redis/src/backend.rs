@@ -77,7 +77,8 @@ impl Redis {
     async fn command(&self, command: &Cmd, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
-        Ok(in_use.send(command, within.saturating_sub(began.elapsed())).await?)
+        let sent = Instant::now();
+        Ok(in_use.send(command, sent, within.saturating_sub(sent - began)).await?)
     }
 }
 
@@ -87,10 +88,13 @@ async fn run_on<L: Link>(
     began: Instant,
     within: Duration,
 ) -> Result<Value, StoreError> {
-    match in_use.send(&call.known(), within.saturating_sub(began.elapsed())).await {
+    // One look at the clock for all that it is needed for.
+    let sent = Instant::now();
+    match in_use.send(&call.known(), sent, within.saturating_sub(sent - began)).await {
         Err(Failure::NoScript) => {
+            let sent = Instant::now();
             // Boxed, because it happens once and would double the room that every call takes.
-            Ok(Box::pin(in_use.send(&call.told(), within.saturating_sub(began.elapsed()))).await?)
+            Ok(Box::pin(in_use.send(&call.told(), sent, within.saturating_sub(sent - began))).await?)
         }
         answer => Ok(answer?),
     }

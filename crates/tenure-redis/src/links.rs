@@ -7,7 +7,6 @@ use crate::calendar::Calendar;
 use crate::driver::{Answer, Driver, Failure, Link};
 use crate::error::unreachable;
 use redis::Cmd;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::StoreError;
@@ -30,7 +29,8 @@ pub(crate) struct Links<D: Driver> {
 
 /// The runtimes' connections.
 struct Slots<L> {
-    by_runtime: HashMap<Id, Arc<Slot<L>>>,
+    /// Few as a rule, so that to look through them costs less than to hash.
+    by_runtime: Vec<(Id, Arc<Slot<L>>)>,
     /// How many there may be before they are looked through.
     tidy_at: usize,
 }
@@ -65,7 +65,7 @@ pub(crate) struct InUse<L> {
 
 impl<D: Driver> Links<D> {
     pub(crate) fn new(driver: D) -> Self {
-        Self { driver, slots: Mutex::new(Slots { by_runtime: HashMap::new(), tidy_at: MANY }) }
+        Self { driver, slots: Mutex::new(Slots { by_runtime: Vec::new(), tidy_at: MANY }) }
     }
 
     pub(crate) fn driver(&self) -> &D {
@@ -105,13 +105,15 @@ impl<D: Driver> Links<D> {
     fn slot(&self) -> Arc<Slot<D::Link>> {
         let runtime = Handle::current().id();
         let mut slots = self.lock();
-        if let Some(slot) = slots.by_runtime.get(&runtime) {
+        if let Some((_, slot)) = slots.by_runtime.iter().find(|(id, _)| *id == runtime) {
             return Arc::clone(slot);
         }
         if slots.by_runtime.len() >= slots.tidy_at {
             slots.tidy(Instant::now());
         }
-        Arc::clone(slots.by_runtime.entry(runtime).or_insert_with(Slot::empty))
+        let slot = Slot::empty();
+        slots.by_runtime.push((runtime, Arc::clone(&slot)));
+        slot
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots<D::Link>> {
@@ -122,7 +124,7 @@ impl<D: Driver> Links<D> {
 impl<L: Link> Slots<L> {
     /// Lets go of what runtimes that are gone have left, and of what is not used.
     fn tidy(&mut self, now: Instant) {
-        self.by_runtime.retain(|_, slot| slot.is_wanted(now));
+        self.by_runtime.retain(|(_, slot)| slot.is_wanted(now));
         // Whoever is left stays for a while: to look at all of them again for each that comes would take ever longer.
         self.tidy_at = MANY.max(2 * self.by_runtime.len());
     }
@@ -159,9 +161,8 @@ impl<L> Current<L> {
 }
 
 impl<L: Link> InUse<L> {
-    /// Sends one command, and gives the connection up if it turns out to be of no more use.
-    pub(crate) async fn send(&mut self, command: &Cmd, within: Duration) -> Answer {
-        let sent = Instant::now();
+    /// Sends one command now, and gives the connection up if it turns out to be of no more use.
+    pub(crate) async fn send(&mut self, command: &Cmd, sent: Instant, within: Duration) -> Answer {
         let answer = self.link.send(command, within).await;
         self.judge(sent, answer.as_ref().err());
         answer

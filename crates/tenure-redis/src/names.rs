@@ -3,6 +3,7 @@
 
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 use std::fmt;
+use std::io::Write;
 use tenure_core::{Claim, Key};
 
 /// The largest token handed out so far.
@@ -43,12 +44,17 @@ pub(crate) fn notice(client: &str) -> String {
     format!("{NOTICE}{client}")
 }
 
+impl Beside<'_> {
+    /// All of it but the entry.
+    fn parts(&self) -> [&str; 5] {
+        let (open, close) = if self.key.as_str().contains('{') { ("", "") } else { ("{", "}") };
+        [self.what, ":", open, self.key.as_str(), close]
+    }
+}
+
 impl fmt::Display for Beside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (open, close) = if self.key.as_str().contains('{') { ("", "") } else { ("{", "}") };
-        for part in [self.what, ":", open, self.key.as_str(), close] {
-            f.write_str(part)?;
-        }
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))?;
         match self.entry {
             Some((claim, entry)) => write!(f, ":{claim}/{entry}"),
             None => Ok(()),
@@ -58,7 +64,17 @@ impl fmt::Display for Beside<'_> {
 
 impl ToRedisArgs for Beside<'_> {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
-        out.write_arg_fmt(self);
+        // Straight into the command, without the detour by a formatter; a command takes whatever is written to it.
+        let mut name = out.writer_for_next_arg();
+        for part in self.parts() {
+            let _ = name.write_all(part.as_bytes());
+        }
+        if let Some((claim, entry)) = self.entry {
+            for part in [":", claim.as_str(), "/"] {
+                let _ = name.write_all(part.as_bytes());
+            }
+            let _ = write!(name, "{entry}");
+        }
     }
 }
 
