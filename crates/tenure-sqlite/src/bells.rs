@@ -118,6 +118,17 @@ impl Bells {
         }
     }
 
+    /// Rings every bell.
+    pub(crate) fn ring_all(&self, words: &str) {
+        // By the open directory: that at its path may be another by now.
+        let Ok(entries) = fs::read_dir(self.path_of("")) else { return };
+        for entry in entries.flatten() {
+            if let Some(client) = entry.file_name().to_str() {
+                self.ring(client, words);
+            }
+        }
+    }
+
     /// Removes the bells of those who were killed.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.path) else { return };

@@ -2,6 +2,7 @@
 
 use crate::error::Failure;
 use crate::file::File;
+use crate::line::LOOK;
 use crate::machine::Machine;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ impl Desk {
     pub(crate) fn work<T>(&mut self, work: impl FnOnce(&mut File) -> Result<T, Failure>) -> Result<T, StoreError> {
         // A file that was deleted or replaced goes on living for those who have it open, and they would lock each other
         // out of nothing.
-        if self.file.as_ref().is_some_and(|file| !file.is_in_place()) {
-            self.file = None;
+        if let Some(file) = self.file.take_if(|file| !file.is_in_place()) {
+            tracing::warn!(path = %self.path.display(), "the file or what lies beside it was removed, grants may be gone");
+            file.bells.ring_all(LOOK);
         }
         let done = match &mut self.file {
             Some(file) => work(file),
@@ -43,11 +45,10 @@ impl Desk {
     }
 
     fn open(&self) -> Result<File, Failure> {
-        let machine = match &self.pretended {
-            Some(machine) => machine.clone(),
-            None => Machine::this()?,
+        let file = match &self.pretended {
+            Some(machine) => File::open(&self.path, machine)?,
+            None => File::open(&self.path, &Machine::this()?)?,
         };
-        let file = File::open(&self.path, machine)?;
         self.openings.send_modify(|openings| *openings += 1);
         Ok(file)
     }

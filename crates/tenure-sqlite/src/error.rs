@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Said(StoreError),
     /// It must be done again, and be on the disk before anybody is told.
     MustLast,
+    /// What lies beside the file is not what others have open.
+    Torn,
 }
 
 impl From<rusqlite::Error> for Failure {
@@ -50,13 +52,19 @@ impl Failure {
     fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Sqlite(error) | Self::Commit(error) => error.sqlite_error_code(),
-            Self::Io(_) | Self::Said(_) | Self::MustLast => None,
+            Self::Io(_) | Self::Said(_) | Self::MustLast | Self::Torn => None,
         }
     }
 
     /// Whether another process is in the way, and was for longer than we may wait.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// Whether the log was removed under those who use the file: it is then shorter than its index says, or the index is
+    /// one that others cannot see.
+    pub(crate) fn is_torn(&self) -> bool {
+        matches!(self, Self::Torn) || self.extended() == rusqlite::ffi::SQLITE_IOERR_SHORT_READ
     }
 
     /// Whether the file is to be opened anew before it is used again. To be in each other's way is everyday, a full disk
@@ -72,9 +80,17 @@ impl Failure {
             Self::Io(error) => return from_io(error, path),
             Self::Sqlite(error) | Self::Commit(error) => said(error),
             Self::MustLast => "a token above the ceiling".to_owned(),
+            Self::Torn => String::new(),
         };
         let (whole, path) = (path, path.display());
         let (kind, message) = match self.code() {
+            _ if self.is_torn() => (
+                StoreErrorKind::Unreachable,
+                format!(
+                    "the log beside the file was removed, and others still use the old one: stop them if they are stuck: \
+                     path=`{path}`"
+                ),
+            ),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
                 StoreErrorKind::Unreachable,
                 format!(
@@ -111,7 +127,7 @@ impl Failure {
     fn extended(&self) -> i32 {
         match self {
             Self::Sqlite(error) | Self::Commit(error) => error.sqlite_error().map_or(0, |error| error.extended_code),
-            Self::Io(_) | Self::Said(_) | Self::MustLast => 0,
+            Self::Io(_) | Self::Said(_) | Self::MustLast | Self::Torn => 0,
         }
     }
 }

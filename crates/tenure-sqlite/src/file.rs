@@ -2,9 +2,11 @@
 
 use crate::bells::Bells;
 use crate::error::Failure;
+use crate::line::LOOK;
 use crate::machine::Machine;
-use crate::place::{self, Identity};
-use crate::{patience, schema};
+use crate::parts::Parts;
+use crate::{patience, place, schema};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -28,7 +30,7 @@ pub(crate) enum Lasting {
 pub(crate) struct File {
     db: Connection,
     path: PathBuf,
-    identity: Identity,
+    parts: Parts,
     machine: Machine,
     pub(crate) bells: Bells,
     lasting: Cell<Lasting>,
@@ -39,23 +41,34 @@ pub(crate) struct File {
 
 impl File {
     /// Opens the file, and makes it if there is none.
-    pub(crate) fn open(path: &Path, machine: Machine) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, machine: &Machine) -> Result<Self, Failure> {
         let path = place::settle(path)?;
-        let identity = Identity::at(&path);
-        let bells = Bells::open(&path)?;
+        let mut looks = 0;
+        loop {
+            match Self::open_once(&path, machine.clone()) {
+                Err(failure) if failure.is_torn() && patience::wait(looks) => looks += 1,
+                opened => return opened,
+            }
+            // Those who still have what was removed let go of it when they look.
+            if looks == 1 {
+                Bells::open(&path)?.ring_all(LOOK);
+            }
+        }
+    }
+
+    fn open_once(path: &Path, machine: Machine) -> Result<Self, Failure> {
+        let bells = Bells::open(path)?;
         // Only one thread ever has it, so that SQLite needs no mutex of its own.
         let db =
-            Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         db.busy_handler(Some(patience::wait))?;
-        schema::settle(&db, &path)?;
-        let Some(identity) = identity.filter(|identity| Identity::at(&path).as_ref() == Some(identity)) else {
-            let message = format!("the file was replaced while it was opened, try again: path=`{}`", path.display());
-            return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
-        };
+        schema::settle(&db, path)?;
+        // Before anything is written: with an index of its own it would be written over what others have in the log.
+        let parts = Parts::of(path).ok_or(Failure::Torn)?;
         let file = Self {
             db,
-            path,
-            identity,
+            path: path.to_owned(),
+            parts,
             machine,
             bells,
             lasting: Cell::new(Lasting::Yes),
@@ -80,7 +93,9 @@ impl File {
     fn join(&self) -> Result<(), Failure> {
         let boot: String = self.db.query_row("SELECT value FROM meta WHERE name = 'boot'", [], |row| row.get(0))?;
         if boot != self.machine.boot() {
-            if !self.bells.try_alone()? {
+            // Without any boot's id it is as new. Whoever is alive then has an older file or log open, which was removed,
+            // and finds ours when it next asks.
+            if !boot.is_empty() && !self.bells.try_alone()? {
                 let message = format!(
                     "processes of another machine or container use the file, which have another boot id: give each machine \
                      its own file, or use a server: path=`{}`",
@@ -98,9 +113,9 @@ impl File {
         self.bells.together()
     }
 
-    /// Whether the path still leads to the file.
+    /// Whether the path still leads to the file, and to all that belongs to it.
     pub(crate) fn is_in_place(&self) -> bool {
-        Identity::at(&self.path) == Some(self.identity) && self.bells.is_in_place()
+        self.parts.are_in_place() && self.bells.is_in_place()
     }
 
     /// The time of the store.
@@ -149,6 +164,18 @@ impl File {
 
     fn run(&self, statement: &str) -> Result<(), rusqlite::Error> {
         self.db.prepare_cached(statement)?.execute([]).map(drop)
+    }
+}
+
+impl Drop for File {
+    /// The last who closes a file moves the log into it and removes the log, by its name. If it was removed before, what
+    /// has that name now is others'.
+    fn drop(&mut self) {
+        if !self.parts.are_in_place()
+            && let Err(error) = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        {
+            tracing::warn!(%error, "a file that was replaced may be written to as it is closed");
+        }
     }
 }
 

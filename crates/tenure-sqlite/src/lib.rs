@@ -16,6 +16,7 @@ mod file;
 mod line;
 mod locks;
 mod machine;
+mod parts;
 mod patience;
 mod place;
 mod schema;

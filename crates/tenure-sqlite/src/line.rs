@@ -35,6 +35,8 @@ pub(crate) const TURN: &str = "turn";
 pub(crate) const FREE: &str = "free";
 /// A claim of this client's was released by force.
 pub(crate) const FORCED: &str = "forced";
+/// The file or what lies beside it was removed: look whether it is still the one that you have.
+pub(crate) const LOOK: &str = "look";
 
 impl File {
     /// Puts a client in line for keys, and takes it out of line for others.

@@ -49,7 +49,8 @@ pub(crate) fn settle(db: &Connection, path: &Path) -> Result<(), Failure> {
     }
     // Damage is told instead of believed; what a file says about functions is not.
     db.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")?;
-    Ok(())
+    // By way of the log now, which is opened with it if it was not before.
+    whose(db, path).map(drop)
 }
 
 /// Makes the tables, unless they are there. To be called in a transaction that writes.

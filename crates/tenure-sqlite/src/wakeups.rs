@@ -3,7 +3,7 @@
 use crate::actor::Lane;
 use crate::backend::Sqlite;
 use crate::bells::LONGEST;
-use crate::line::{FORCED, FREE, TURN};
+use crate::line::{FORCED, FREE, LOOK, TURN};
 use std::time::Duration;
 use tenure_core::{Claim, HeldBack, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
 use tokio::net::UnixDatagram;
@@ -72,7 +72,7 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
     loop {
         tokio::select! {
             heard = bell.recv(&mut words) => match heard {
-                Ok(length) => heed(&String::from_utf8_lossy(&words[..length]), &pusher, &mut held_back),
+                Ok(length) => heed(sqlite, &String::from_utf8_lossy(&words[..length]), &pusher, &mut held_back),
                 Err(error) => return StoreError::new(StoreErrorKind::Unreachable, error.to_string()),
             },
             key = held_back.next() => pusher.wake(&key),
@@ -86,7 +86,11 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
     }
 }
 
-fn heed(words: &str, pusher: &Pusher, held_back: &mut HeldBack) {
+fn heed(sqlite: &Sqlite, words: &str, pusher: &Pusher, held_back: &mut HeldBack) {
+    if words == LOOK {
+        // Whatever is asked of it, the thread looks first.
+        return sqlite.actor.tell(ANSWER_WITHIN, |_| Ok(()));
+    }
     match words.split_once(' ').map(|(word, rest)| (word, rest, Key::new(rest))) {
         Some((TURN, _, Ok(key))) => {
             held_back.remove(&key);
