@@ -35,7 +35,7 @@ pub(crate) const TURN: &str = "turn";
 pub(crate) const FREE: &str = "free";
 /// A claim of this client's was released by force.
 pub(crate) const FORCED: &str = "forced";
-/// The file or what lies beside it was removed: look whether it is still the one that you have.
+/// Too much has happened to tell, or what lies beside the file was removed: look at everything.
 pub(crate) const LOOK: &str = "look";
 
 impl File {
@@ -108,7 +108,7 @@ impl File {
     pub(crate) fn calls(&self, key: &Key, outcome: &Outcome) -> Result<Vec<Call>, Failure> {
         let mut calls = Vec::new();
         match outcome {
-            Outcome::Released => {}
+            Outcome::Released | Outcome::Left => {}
             Outcome::Forced(Some(sight)) => {
                 for holder in &sight.holders {
                     let words = format!("{FORCED} {}", holder.claim);
@@ -120,13 +120,18 @@ impl File {
         let mut heard = self.in_line(key)?.into_iter().filter_map(|(client, _)| {
             if self.bells.is_heard(&client) { Some(Ok(client)) } else { self.leave(key, &client).err().map(Err) }
         });
+        // Where others are still in, it is the turn of those who stand under them. The line does not tell who does, so all
+        // who are in it look.
+        let free = *outcome != Outcome::Left;
         if let Some(client) = heard.next().transpose()? {
-            let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
-            self.db().prepare_cached(statement)?.execute(params![bytes(key), client, State::Called as i64])?;
+            if free {
+                let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
+                self.db().prepare_cached(statement)?.execute(params![bytes(key), client, State::Called as i64])?;
+            }
             calls.push(Call { client, words: format!("{TURN} {key}") });
         }
-        if let Some(client) = heard.next().transpose()? {
-            calls.push(Call { client, words: format!("{FREE} {key}") });
+        for client in heard.take(if free { 1 } else { usize::MAX }) {
+            calls.push(Call { client: client?, words: format!("{FREE} {key}") });
         }
         Ok(calls)
     }
