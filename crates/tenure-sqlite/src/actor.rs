@@ -132,29 +132,47 @@ impl Lanes {
     /// The thread: does what comes until no more can.
     fn work(&self) {
         let Some(mut desk) = self.lock().desk.take() else { return };
-        while let Some(job) = self.next() {
-            if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
-                tracing::error!("a piece of work panicked, the file is opened anew");
-                desk.close();
+        loop {
+            let calls = desk.ring_again();
+            match self.next(calls) {
+                Next::Job(job) => {
+                    if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
+                        tracing::error!("a piece of work panicked, the file is opened anew");
+                        desk.close();
+                    }
+                }
+                Next::Calls => {}
+                Next::End => return,
             }
         }
     }
 
-    fn next(&self) -> Option<Job> {
+    /// Waits for something to do. If there are calls to be made, their time comes in between.
+    fn next(&self, calls: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.first.pop_front() {
-                return Some(job);
+                return Next::Job(job);
             }
             if let Some(job) = state.second.pop_front() {
-                return Some(job);
+                return Next::Job(job);
             }
-            if state.ended {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = match calls.map(|at| at.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return Next::Calls,
+                Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None if state.ended => return Next::End,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
+}
+
+/// What the thread does next.
+enum Next {
+    Job(Job),
+    /// The calls that could not be made before.
+    Calls,
+    End,
 }
 
 /// One who asks; when it goes, its work is not begun any more, or stops waiting.

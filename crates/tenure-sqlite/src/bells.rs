@@ -5,6 +5,8 @@
 
 use crate::error::Failure;
 use crate::place::Identity;
+use crate::unrung::Unrung;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind};
@@ -12,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenure_core::{StoreError, StoreErrorKind};
 
 /// The longest thing that is said by a bell: a word and a key, with room to spare.
@@ -31,6 +33,7 @@ pub(crate) struct Bells {
     voice: UnixDatagram,
     /// Tries whether anybody is behind one.
     finger: UnixDatagram,
+    unrung: RefCell<Unrung>,
 }
 
 /// The owner and the rights of the file, which all that lies beside it has too.
@@ -57,7 +60,7 @@ impl Bells {
         let directory = fs::File::open(&path)?;
         let (voice, finger) = (UnixDatagram::unbound()?, UnixDatagram::unbound()?);
         voice.set_nonblocking(true)?;
-        Ok(Self { identity: Identity::at(&path), path, directory, rights, voice, finger })
+        Ok(Self { identity: Identity::at(&path), path, directory, rights, voice, finger, unrung: RefCell::default() })
     }
 
     /// Whether the path still leads to the directory.
@@ -111,11 +114,27 @@ impl Bells {
         !self.finger.connect(self.path_of(client)).is_err_and(|error| is_dead(&error))
     }
 
-    /// Rings a client's bell. Whoever waits also looks by itself, so that one that cannot be rung is not a fault.
+    /// Rings a client's bell; if it is full, a little later.
     pub(crate) fn ring(&self, client: &str, words: &str) {
-        if let Err(error) = self.voice.send_to(words.as_bytes(), self.path_of(client)) {
-            tracing::debug!(%error, client, "a bell could not be rung");
+        let mut unrung = self.unrung.borrow_mut();
+        if unrung.has(client) || !self.try_ring(client, words) {
+            unrung.put(client, words, Instant::now());
         }
+    }
+
+    /// Rings those bells again that were full; says when to do so next, if any still are.
+    pub(crate) fn ring_again(&self) -> Option<Instant> {
+        self.unrung.borrow_mut().ring(Instant::now(), |client, words| self.try_ring(client, words))
+    }
+
+    /// False if the bell is full. Whoever waits also looks by itself, so that one that cannot be rung is not a fault.
+    fn try_ring(&self, client: &str, words: &str) -> bool {
+        match self.voice.send_to(words.as_bytes(), self.path_of(client)) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+            Err(error) => tracing::debug!(%error, client, "a bell could not be rung"),
+            Ok(_) => {}
+        }
+        true
     }
 
     /// Rings every bell.

@@ -6,6 +6,7 @@ use crate::line::LOOK;
 use crate::machine::Machine;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 use tenure_core::StoreError;
 use tokio::sync::watch;
 
@@ -51,6 +52,11 @@ impl Desk {
         };
         self.openings.send_modify(|openings| *openings += 1);
         Ok(file)
+    }
+
+    /// Makes calls that could not be made before; says when to do so next, if any are left.
+    pub(crate) fn ring_again(&self) -> Option<Instant> {
+        self.file.as_ref()?.bells.ring_again()
     }
 
     /// Closes the file.

@@ -21,6 +21,7 @@ mod patience;
 mod place;
 mod schema;
 mod ticket;
+mod unrung;
 mod wakeups;
 
 pub use backend::Sqlite;

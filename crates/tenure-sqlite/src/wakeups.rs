@@ -3,16 +3,24 @@
 use crate::actor::Lane;
 use crate::backend::Sqlite;
 use crate::bells::LONGEST;
+use crate::file::File;
 use crate::line::{FORCED, FREE, LOOK, TURN};
+use std::future::pending;
+use std::pin::Pin;
 use std::time::Duration;
-use tenure_core::{Claim, HeldBack, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
+use tenure_core::{Claim, HeldBack, Key, Port, Pusher, StoreError, StoreErrorKind};
 use tokio::net::UnixDatagram;
 use tokio::sync::watch;
 
 /// Changes whenever the file is opened anew.
 type Openings = watch::Receiver<u64>;
 
+/// A place in line that is being taken.
+type Standing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Key>, StoreError>> + Send + 'a>>;
+
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+/// So many calls are heeded before anybody else has a turn on this thread.
+const AT_ONCE: usize = 32;
 
 /// Carries wake-ups to the client for as long as it lives, with a new bell whenever the file is opened anew.
 pub(crate) async fn listen(sqlite: &Sqlite, mut port: Port) {
@@ -66,19 +74,44 @@ async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Opening
 
 /// Hears and passes on until the bell is of no use any more; says why.
 async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port: &mut Port) -> StoreError {
-    let pusher = port.pusher();
-    let mut held_back = HeldBack::default();
+    let mut ear = Ear { sqlite, pusher: port.pusher(), held_back: HeldBack::default() };
     let mut words = vec![0; LONGEST];
+    // The bell is heard while the file is busy with this: it holds only a few calls.
+    let mut standing: Option<Standing<'_>> = None;
     loop {
+        let stands = standing.is_some();
+        let stood = async {
+            match &mut standing {
+                Some(standing) => standing.await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             heard = bell.recv(&mut words) => match heard {
-                Ok(length) => heed(sqlite, &String::from_utf8_lossy(&words[..length]), &pusher, &mut held_back),
+                Ok(mut length) => for _ in 0..AT_ONCE {
+                    ear.heed(&String::from_utf8_lossy(&words[..length]), port);
+                    match bell.try_recv(&mut words) {
+                        Ok(next) => length = next,
+                        // Nothing more, or a fault that is met again above.
+                        Err(_) => break,
+                    }
+                },
                 Err(error) => return StoreError::new(StoreErrorKind::Unreachable, error.to_string()),
             },
-            key = held_back.next() => pusher.wake(&key),
-            interest = port.next() => if let Err(error) = stand(sqlite, interest, port, &pusher).await {
-                return error;
+            key = ear.held_back.next() => ear.pusher.wake(&key),
+            stood = stood => match stood {
+                Ok(come) => {
+                    standing = None;
+                    for key in &come {
+                        ear.pusher.live(key);
+                    }
+                }
+                Err(error) => return error,
             },
+            interest = port.next(), if !stands => {
+                let (come, gone) = port.piled_up(interest);
+                standing = Some(Box::pin(stand(sqlite, port.client().to_owned(), come, gone)));
+            }
             _ = openings.changed() => {
                 return StoreError::new(StoreErrorKind::Unreachable, "the file was opened anew");
             }
@@ -86,31 +119,39 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
     }
 }
 
-fn heed(sqlite: &Sqlite, words: &str, pusher: &Pusher, held_back: &mut HeldBack) {
-    if words == LOOK {
-        // Whatever is asked of it, the thread looks first.
-        return sqlite.actor.tell(ANSWER_WITHIN, |_| Ok(()));
-    }
-    match words.split_once(' ').map(|(word, rest)| (word, rest, Key::new(rest))) {
-        Some((TURN, _, Ok(key))) => {
-            held_back.remove(&key);
-            pusher.wake(&key);
+/// Understands what the bell says.
+struct Ear<'a> {
+    sqlite: &'a Sqlite,
+    pusher: Pusher,
+    held_back: HeldBack,
+}
+
+impl Ear<'_> {
+    fn heed(&mut self, words: &str, port: &Port) {
+        match words.split_once(' ').map(|(word, rest)| (word, rest, Key::new(rest))) {
+            Some((TURN, _, Ok(key))) => {
+                self.held_back.remove(&key);
+                self.pusher.wake(&key);
+            }
+            Some((FREE, _, Ok(key))) => self.held_back.put(&key),
+            Some((FORCED, claim, _)) => self.pusher.forced(&Claim::found(claim)),
+            None if words == LOOK => {
+                // Whatever the thread is asked, it looks first whether the file is the one that it has.
+                self.sqlite.actor.tell(ANSWER_WITHIN, |_| Ok(()));
+                for key in port.watched() {
+                    self.pusher.wake(&key);
+                }
+                self.pusher.may_have_forgotten();
+            }
+            _ => tracing::debug!(words, "a bell that means nothing to this version"),
         }
-        Some((FREE, _, Ok(key))) => held_back.put(&key),
-        Some((FORCED, claim, _)) => pusher.forced(&Claim::found(claim)),
-        _ => tracing::debug!(words, "a bell that means nothing to this version"),
     }
 }
 
-/// Goes in line and out of it as waiters come and go, all that has piled up at once.
-async fn stand(sqlite: &Sqlite, first: Interest, port: &mut Port, pusher: &Pusher) -> Result<(), StoreError> {
-    let (come, gone) = port.piled_up(first);
-    let (client, lines) = (port.client().to_owned(), come.clone());
-    sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, move |file| file.stand(&client, &lines, &gone)).await?;
-    for key in &come {
-        pusher.live(key);
-    }
-    Ok(())
+/// Goes in line and out of it as waiters come and go; those it came for can hear now.
+async fn stand(sqlite: &Sqlite, client: String, come: Vec<Key>, gone: Vec<Key>) -> Result<Vec<Key>, StoreError> {
+    let stand = move |file: &mut File| file.stand(&client, &come, &gone).map(|()| come);
+    sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, stand).await
 }
 
 /// Takes down the bell of a client that goes, and takes it out of every line.
