@@ -5,10 +5,10 @@ use crate::error::Failure;
 use crate::line::LOOK;
 use crate::machine::Machine;
 use crate::parts::Parts;
-use crate::{patience, place, schema};
+use crate::{patience, place, schema, sweep};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use tenure_core::kernel::Time;
 use tenure_core::{StoreError, StoreErrorKind};
@@ -34,9 +34,8 @@ pub(crate) struct File {
     machine: Machine,
     pub(crate) bells: Bells,
     lasting: Cell<Lasting>,
-    /// How many transactions have written, and up to which key the records were looked through.
+    /// How many transactions have written.
     pub(crate) written: Cell<u32>,
-    pub(crate) swept: RefCell<Vec<u8>>,
 }
 
 impl File {
@@ -72,8 +71,7 @@ impl File {
             machine,
             bells,
             lasting: Cell::new(Lasting::Yes),
-            written: Cell::new(0),
-            swept: RefCell::default(),
+            written: Cell::new(sweep::anywhere()),
         };
         file.write(Lasting::No, |file| {
             schema::make(&file.db, &file.path)?;

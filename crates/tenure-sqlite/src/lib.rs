@@ -20,6 +20,7 @@ mod parts;
 mod patience;
 mod place;
 mod schema;
+mod sweep;
 mod ticket;
 mod unrung;
 mod wakeups;

@@ -43,7 +43,7 @@ impl File {
     pub(crate) fn stand(&self, client: &str, come: &[Key], gone: &[Key]) -> Result<(), Failure> {
         self.write(Lasting::No, |file| {
             for key in gone {
-                file.leave(key, client)?;
+                file.leave(bytes(key), client)?;
             }
             let statement = "INSERT INTO waiters VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING";
             for key in come {
@@ -66,9 +66,10 @@ impl File {
         })
     }
 
-    fn leave(&self, key: &Key, client: &str) -> Result<(), Failure> {
+    /// Takes a client out of the line for a key.
+    pub(crate) fn leave(&self, key: &[u8], client: &str) -> Result<(), Failure> {
         let mut statement = self.db().prepare_cached("DELETE FROM waiters WHERE key = ?1 AND client = ?2")?;
-        statement.execute(params![bytes(key), client])?;
+        statement.execute(params![key, client])?;
         Ok(())
     }
 
@@ -117,8 +118,8 @@ impl File {
             }
             _ => return Ok(calls),
         }
-        let mut heard = self.in_line(key)?.into_iter().filter_map(|(client, _)| {
-            if self.bells.is_heard(&client) { Some(Ok(client)) } else { self.leave(key, &client).err().map(Err) }
+        let mut heard = self.in_line(bytes(key))?.into_iter().filter_map(|(client, _)| {
+            if self.bells.is_heard(&client) { Some(Ok(client)) } else { self.leave(bytes(key), &client).err().map(Err) }
         });
         // Where others are still in, it is the turn of those who stand under them. The line does not tell who does, so all
         // who are in it look.
@@ -139,7 +140,7 @@ impl File {
     /// Says in an outcome that shows the lock how many clients wait for it.
     pub(crate) fn count_waiters(&self, key: &Key, outcome: &mut Outcome) -> Result<(), Failure> {
         if let Outcome::Seen(Some(sight)) | Outcome::Forced(Some(sight)) = outcome {
-            let waiting = self.in_line(key)?.into_iter();
+            let waiting = self.in_line(bytes(key))?.into_iter();
             let waiting =
                 waiting.filter(|(client, state)| *state < State::Served as i64 && self.bells.is_heard(client));
             sight.waiters = Some(u32::try_from(waiting.count()).unwrap_or(u32::MAX));
@@ -148,10 +149,10 @@ impl File {
     }
 
     /// The clients in line in the order in which they are called, with their states.
-    fn in_line(&self, key: &Key) -> Result<Vec<(String, i64)>, Failure> {
+    pub(crate) fn in_line(&self, key: &[u8]) -> Result<Vec<(String, i64)>, Failure> {
         let mut statement =
             self.db().prepare_cached("SELECT client, state FROM waiters WHERE key = ?1 ORDER BY state, since")?;
-        let rows = statement.query_map([bytes(key)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

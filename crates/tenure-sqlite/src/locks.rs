@@ -12,9 +12,6 @@ use tenure_core::{Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token}
 const HEADROOM: Token = 10_000_000;
 /// How many records are read at a time for a listing: enough to make turns rare, few enough to let others have theirs.
 const PAGE: i64 = 500;
-/// After this many transactions, so many records are looked through for what has ended unseen.
-const SWEEP_EVERY: u32 = 16;
-const SWEEP_PAGE: i64 = 64;
 
 /// A part of a listing.
 pub(crate) struct Page {
@@ -169,26 +166,6 @@ impl File {
     fn set_meta(&self, name: &str, token: Token) -> Result<(), Failure> {
         let mut statement = self.db().prepare_cached("UPDATE meta SET value = ?2 WHERE name = ?1")?;
         statement.execute(params![name, number(token)])?;
-        Ok(())
-    }
-
-    /// Forgets what ended while nobody looked. Like the hand of a clock it passes over a few records every few
-    /// transactions, and comes round to all of them.
-    fn sweep(&self) -> Result<(), Failure> {
-        self.written.set(self.written.get().wrapping_add(1));
-        if !self.written.get().is_multiple_of(SWEEP_EVERY) {
-            return Ok(());
-        }
-        let mut swept = self.swept.borrow_mut();
-        let mut statement =
-            self.db().prepare_cached("SELECT key, forget FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2")?;
-        let page = statement.query_map(params![*swept, SWEEP_PAGE], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let page: Vec<(Vec<u8>, i64)> = page.collect::<Result<_, _>>()?;
-        let now = moment(self.now());
-        for (key, _) in page.iter().filter(|(_, forget)| *forget <= now) {
-            self.db().prepare_cached("DELETE FROM locks WHERE key = ?1")?.execute([key])?;
-        }
-        *swept = page.into_iter().next_back().map(|(key, _)| key).unwrap_or_default();
         Ok(())
     }
 }
