@@ -11,6 +11,9 @@ const APPLICATION: i32 = 0x5465_6E75;
 /// What the tables mean; a later version may mean something else.
 const VERSION: i32 = 1;
 
+/// How long the log may stay, in bytes: twice what it grows to before it is moved into the file.
+const LONGEST_LOG: u32 = 8 << 20;
+
 /// Times are microseconds since the boot in `meta`. The watermark is the largest token so far; none above the ceiling
 /// was ever handed out.
 const TABLES: &str = "
@@ -49,6 +52,8 @@ pub(crate) fn settle(db: &Connection, path: &Path) -> Result<(), Failure> {
     }
     // Damage is told instead of believed; what a file says about functions is not.
     db.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF")?;
+    // A log that grew because somebody read for long gives its space back when it starts over.
+    db.execute_batch(&format!("PRAGMA journal_size_limit = {LONGEST_LOG}"))?;
     // By way of the log now, which is opened with it if it was not before.
     whose(db, path).map(drop)
 }

@@ -149,6 +149,28 @@ async fn what_keeps_a_hold_goes_first() {
     assert!(before <= 1, "{before} of the crowd went first");
 }
 
+/// While somebody reads, the log grows; when it is over, the disk gets its space back.
+#[tokio::test]
+async fn a_log_that_has_grown_shrinks_again() {
+    const LIMIT: u64 = 8 << 20;
+    let place = Place::new();
+    let client = place.client().await;
+    let lock = client.lock("k").unwrap();
+    lock.lock().await.unwrap().release().await.unwrap();
+    let reader = place.peek();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM locks").unwrap();
+    let size = || std::fs::metadata(format!("{}-wal", place.path.display())).unwrap().len();
+    while size() < 2 * LIMIT {
+        lock.lock().await.unwrap().release().await.unwrap();
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    let began = Instant::now();
+    while size() > LIMIT {
+        assert!(began.elapsed() < PATIENCE, "{} bytes", size());
+        lock.lock().await.unwrap().release().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_wait_that_runs_out_leaves_nothing() {
     let place = Place::new();
