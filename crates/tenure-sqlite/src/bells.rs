@@ -88,15 +88,16 @@ impl Bells {
     }
 
     /// A bell for a client. Without one, as on a file system that has no sockets, there are no wake-ups, and yet locks.
-    pub(crate) fn hang(&self, client: &str) -> Result<UnixDatagram, Failure> {
+    pub(crate) fn hang(&self, client: &str) -> Result<(UnixDatagram, Hook), Failure> {
         self.sweep();
         self.take_down(client);
         let path = self.path_of(client);
+        let hook = Hook(self.path.join(client));
         let bell = || {
             let bell = UnixDatagram::bind(&path)?;
             self.rights.give(Path::new(&path), self.rights.mode)?;
             bell.set_nonblocking(true)?;
-            Ok(bell)
+            Ok((bell, hook))
         };
         bell().map_err(|error: io::Error| {
             StoreError::new(StoreErrorKind::Unreachable, format!("no socket beside the file: {error}")).into()
@@ -104,7 +105,7 @@ impl Bells {
     }
 
     /// Takes a client's bell away.
-    pub(crate) fn take_down(&self, client: &str) {
+    fn take_down(&self, client: &str) {
         // One that is not there is as good.
         let _ = fs::remove_file(self.path_of(client));
     }
@@ -161,6 +162,17 @@ impl Bells {
                 self.take_down(client);
             }
         }
+    }
+}
+
+/// Where a client's bell hangs. It is taken down with it, by whoever has it: the store's thread may not come to it before
+/// the process ends.
+pub(crate) struct Hook(PathBuf);
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        // One that is not there is as good.
+        let _ = fs::remove_file(&self.0);
     }
 }
 

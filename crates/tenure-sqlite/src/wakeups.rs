@@ -2,7 +2,7 @@
 
 use crate::actor::Lane;
 use crate::backend::Sqlite;
-use crate::bells::LONGEST;
+use crate::bells::{Hook, LONGEST};
 use crate::file::File;
 use crate::line::{FORCED, FREE, LOOK, TURN};
 use std::future::pending;
@@ -29,7 +29,7 @@ pub(crate) async fn listen(sqlite: &Sqlite, mut port: Port) {
     let mut failures = 0u32;
     loop {
         match hang(sqlite, &mut port).await {
-            Ok((bell, openings)) => {
+            Ok((bell, _hook, openings)) => {
                 failures = 0;
                 // The file may be another than it was, and notices may have been missed: ask about every hold.
                 pusher.may_have_forgotten();
@@ -48,13 +48,13 @@ pub(crate) async fn listen(sqlite: &Sqlite, mut port: Port) {
 }
 
 /// A bell, and a place in every line that is wanted now.
-async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Openings), StoreError> {
+async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Hook, Openings), StoreError> {
     // What has piled up is among what is watched.
     while port.try_next().is_some() {}
     let (client, watched) = (port.client().to_owned(), port.watched());
     let keys = watched.clone();
     let mut openings = sqlite.openings.clone();
-    let (bell, openings) = sqlite
+    let ((bell, hook), openings) = sqlite
         .actor
         .ask(Lane::Second, ANSWER_WITHIN, move |file| {
             let bell = file.bells.hang(&client)?;
@@ -69,7 +69,7 @@ async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Opening
     for key in &watched {
         port.pusher().live(key);
     }
-    Ok((bell, openings))
+    Ok((bell, hook, openings))
 }
 
 /// Hears and passes on until the bell is of no use any more; says why.
@@ -154,7 +154,7 @@ async fn stand(sqlite: &Sqlite, client: String, come: Vec<Key>, gone: Vec<Key>) 
     sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, stand).await
 }
 
-/// Takes down the bell of a client that goes, and takes it out of every line.
+/// Takes a client that goes out of every line.
 struct Leaving<'a> {
     sqlite: &'a Sqlite,
     client: String,
@@ -163,9 +163,6 @@ struct Leaving<'a> {
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         let client = std::mem::take(&mut self.client);
-        self.sqlite.actor.tell(ANSWER_WITHIN, move |file| {
-            file.bells.take_down(&client);
-            file.leave_all(&client)
-        });
+        self.sqlite.actor.tell(ANSWER_WITHIN, move |file| file.leave_all(&client));
     }
 }

@@ -14,12 +14,27 @@ const VISITS: u64 = 400;
 
 fn main() {
     if_taker(store);
-    let trials = vec![Trial::test("short_visits_sweep_what_the_dead_left", short_visits)];
+    let trials = vec![
+        Trial::test("short_visits_sweep_what_the_dead_left", short_visits),
+        Trial::test("one_who_goes_takes_its_bell_along", bells),
+    ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 fn count(place: &Place, table: &str) -> u32 {
     place.peek().query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+/// Processes that end right after they have closed their clients.
+fn bells() -> Result<(), Failed> {
+    let place = Place::new();
+    for _ in 0..10 {
+        let (url, key) = (place.url(), "k".to_owned());
+        Taker::start(&Job::Relay { url, key, holds: 20, section: ms(1), lease: LEASE }).finish();
+    }
+    let bells = std::fs::read_dir(format!("{}-wake", place.path.display()))?;
+    assert_eq!(bells.count(), 0);
+    Ok(())
 }
 
 /// Takes and leaves a lock of its own, and goes.
