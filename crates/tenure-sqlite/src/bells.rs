@@ -6,12 +6,13 @@
 use crate::error::Failure;
 use crate::place::Identity;
 use crate::unrung::Unrung;
+use rustix::fs::OFlags;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::{self, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -47,17 +48,29 @@ struct Rights {
 impl Bells {
     /// Opens the directory that belongs to a file, and makes it if there is none.
     pub(crate) fn open(file: &Path) -> Result<Self, Failure> {
-        let found = fs::metadata(file)?;
-        let rights = Rights { mode: found.mode() & 0o666, user: found.uid(), group: found.gid() };
-        let mut path = OsString::from(file);
-        path.push("-wake");
-        let path = PathBuf::from(path);
+        let (path, rights) = (beside(file), Rights::of(file)?);
         match fs::DirBuilder::new().mode(rights.of_directory()).create(&path) {
             Ok(()) => rights.give(&path, rights.of_directory())?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
-        let directory = fs::File::open(&path)?;
+        Self::find(file)
+    }
+
+    /// Opens the directory that belongs to a file.
+    pub(crate) fn find(file: &Path) -> Result<Self, Failure> {
+        let (path, rights) = (beside(file), Rights::of(file)?);
+        // Only as a directory: to open a pipe would wait for somebody at its other end.
+        let only = OFlags::DIRECTORY.bits().cast_signed();
+        let directory = fs::OpenOptions::new().read(true).custom_flags(only).open(&path);
+        let directory = directory.map_err(|error| match error.kind() {
+            ErrorKind::NotADirectory | ErrorKind::NotFound => {
+                let rule = "what has the name of the sockets' directory is no directory, move it away";
+                let message = format!("{rule}: path=`{}`", path.display());
+                Failure::from(StoreError::new(StoreErrorKind::Unreachable, message))
+            }
+            _ => error.into(),
+        })?;
         let (voice, finger) = (UnixDatagram::unbound()?, UnixDatagram::unbound()?);
         voice.set_nonblocking(true)?;
         Ok(Self { identity: Identity::at(&path), path, directory, rights, voice, finger, unrung: RefCell::default() })
@@ -176,12 +189,23 @@ impl Drop for Hook {
     }
 }
 
+fn beside(file: &Path) -> PathBuf {
+    let mut path = OsString::from(file);
+    path.push("-wake");
+    path.into()
+}
+
 /// Whether an error means that nobody is there, rather than that we may not ask.
 fn is_dead(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused)
 }
 
 impl Rights {
+    fn of(file: &Path) -> Result<Self, Failure> {
+        let found = fs::metadata(file)?;
+        Ok(Self { mode: found.mode() & 0o666, user: found.uid(), group: found.gid() })
+    }
+
     /// Who may read a directory may also go in.
     const fn of_directory(self) -> u32 {
         self.mode | (self.mode & 0o444) >> 2

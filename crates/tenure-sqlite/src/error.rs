@@ -1,6 +1,7 @@
 //! What went wrong with the file, and what it means to a lock.
 
 use rusqlite::ErrorCode;
+use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 use tenure_core::kernel::Unreadable;
@@ -151,10 +152,19 @@ fn from_io(error: &io::Error, path: &Path) -> StoreError {
             (StoreErrorKind::Unreachable, format!("the path leads through a file, choose another: path=`{shown}`"))
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => denied(&error.to_string(), &shown),
+        _ if is_crowded(error) => {
+            let rule = "too many files are open, raise the limit of open files (`ulimit -n`)";
+            (StoreErrorKind::Unreachable, format!("{rule}: {error} path=`{shown}`"))
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => full(&shown),
         _ => (StoreErrorKind::Unreachable, format!("the file cannot be used: {error} path=`{shown}`")),
     };
     StoreError::new(kind, message)
+}
+
+/// Whether this process, or the whole machine, has as many files open as it may.
+pub(crate) fn is_crowded(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 fn denied(said: &str, path: &impl std::fmt::Display) -> (StoreErrorKind, String) {

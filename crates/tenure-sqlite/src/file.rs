@@ -50,18 +50,19 @@ impl File {
             }
             // Those who still have what was removed let go of it when they look.
             if looks == 1 {
-                Bells::open(&path)?.ring_all(LOOK);
+                Bells::find(&path)?.ring_all(LOOK);
             }
         }
     }
 
     fn open_once(path: &Path, machine: Machine) -> Result<Self, Failure> {
-        let bells = Bells::open(path)?;
         // Only one thread ever has it, so that SQLite needs no mutex of its own.
         let db =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         db.busy_handler(Some(patience::wait))?;
+        // Before anything is made beside it: a file of another's is left alone.
         schema::settle(&db, path)?;
+        let bells = Bells::open(path)?;
         // Before anything is written: with an index of its own it would be written over what others have in the log.
         let parts = Parts::of(path).ok_or(Failure::Torn)?;
         let file = Self {

@@ -1,6 +1,6 @@
 //! The machine whose processes share a file: which of its boots this is, and what time it is since.
 
-use crate::error::Failure;
+use crate::error::{Failure, is_crowded};
 use std::fs;
 use std::io::ErrorKind;
 use std::time::{Duration, SystemTime};
@@ -20,8 +20,11 @@ impl Machine {
     /// The one that we run on.
     pub(crate) fn this() -> Result<Self, Failure> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(|error| {
+            if is_crowded(&error) {
+                return Failure::from(error);
+            }
             let message = format!("the machine's boot id cannot be read, mount /proc: {error}");
-            StoreError::new(StoreErrorKind::Unsupported, message)
+            StoreError::new(StoreErrorKind::Unsupported, message).into()
         })?;
         Ok(Self { boot: boot.trim().to_owned(), clock: Clock::system(), ahead: ahead()? })
     }
@@ -57,6 +60,7 @@ fn ahead() -> Result<i64, Failure> {
         Ok(text) => text,
         // A kernel without time namespaces.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) if is_crowded(&error) => return Err(error.into()),
         Err(error) => return Err(unclear(&error.to_string())),
     };
     // The offsets are those of our children, which are ours too unless we have made a namespace for them.

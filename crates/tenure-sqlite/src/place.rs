@@ -8,6 +8,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tenure_core::{StoreError, StoreErrorKind};
 
+/// The longest end that SQLite or we give to the file's name.
+const LONGEST_END: &str = "-journal";
+/// The longest path that SQLite opens, with that end.
+const LONGEST_PATH: usize = 512;
 /// The least that a database has. What is shorter SQLite takes for nothing, and would write over it.
 const LEAST: u64 = 512;
 /// The rights of a file that we make: its owner's alone.
@@ -59,11 +63,22 @@ impl Identity {
 /// The file is never opened here. To close a file drops all of a process's locks on it, those that SQLite has taken
 /// elsewhere in this process among them.
 pub(crate) fn settle(path: &Path) -> Result<PathBuf, Failure> {
-    refuse_shared(path.parent().unwrap_or(path))?;
+    let directory = path.parent().unwrap_or(path);
+    refuse_shared(directory)?;
+    // Before it is made, and again should it be a link.
+    refuse_long(&fs::canonicalize(directory)?.join(path.file_name().unwrap_or_default()))?;
     match mknodat(CWD, path, FileType::RegularFile, Mode::from_raw_mode(OWNER_ONLY), 0) {
         // Whatever a umask has taken away.
-        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(OWNER_ONLY))?,
+        Ok(()) => {
+            fs::set_permissions(path, fs::Permissions::from_mode(OWNER_ONLY))?;
+            sync(directory);
+        }
         Err(Errno::EXIST) => {}
+        // As in `/proc`.
+        Err(Errno::NOENT) if directory.is_dir() => {
+            let rule = "no file can be made in this directory, choose another";
+            return Err(unusable(StoreErrorKind::Unreachable, rule, path));
+        }
         Err(error) => return Err(std::io::Error::from(error).into()),
     }
     let whole = fs::canonicalize(path).map_err(|error| match error.kind() {
@@ -72,6 +87,7 @@ pub(crate) fn settle(path: &Path) -> Result<PathBuf, Failure> {
         }
         _ => error.into(),
     })?;
+    refuse_long(&whole)?;
     // SQLite would open what it may not write, and only say so later.
     access(&whole, Access::READ_OK | Access::WRITE_OK).map_err(std::io::Error::from)?;
     access(whole.parent().unwrap_or(&whole), Access::WRITE_OK | Access::EXEC_OK).map_err(std::io::Error::from)?;
@@ -95,6 +111,28 @@ pub(crate) fn settle(path: &Path) -> Result<PathBuf, Failure> {
         return Err(unusable(StoreErrorKind::Unsupported, rule, &whole));
     }
     Ok(whole)
+}
+
+/// The names of what lies beside the file are longer than its own.
+fn refuse_long(whole: &Path) -> Result<(), Failure> {
+    let names = statfs(whole.parent().unwrap_or(whole)).map_err(std::io::Error::from)?.f_namelen;
+    let name = whole.file_name().unwrap_or_default().len() + LONGEST_END.len();
+    if usize::try_from(names).is_ok_and(|longest| longest > 0 && name > longest) {
+        let rule = format!("the file's name is too long, {} bytes must be left for names beside it", LONGEST_END.len());
+        return Err(unusable(StoreErrorKind::Unsupported, &rule, whole));
+    }
+    if whole.as_os_str().len() + LONGEST_END.len() > LONGEST_PATH {
+        let rule = format!("the file's path is too long, {} bytes is the most", LONGEST_PATH - LONGEST_END.len());
+        return Err(unusable(StoreErrorKind::Unsupported, &rule, whole));
+    }
+    Ok(())
+}
+
+/// Makes the name of a new file last; what is in it SQLite syncs. Who may not read the directory goes without.
+fn sync(directory: &Path) {
+    if let Err(error) = fs::File::open(directory).and_then(|directory| directory.sync_all()) {
+        tracing::debug!(%error, "the directory of a new file was not synced");
+    }
 }
 
 fn refuse_shared(path: &Path) -> Result<(), Failure> {

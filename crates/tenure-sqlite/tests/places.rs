@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use support::{Place, soon, store};
-use tenure_core::{Client, Error, Release};
+use tenure_core::{Backend, Client, Error, Release};
 
 /// What a child of this program is to do, and to which file.
 const JOB: &str = "TENURE_PLACES";
@@ -37,6 +37,11 @@ fn main() {
         Trial::test("a_damaged_file_is_told_and_grants_nothing", damaged),
         Trial::test("a_record_of_a_later_version_is_a_conflict", later_record),
         Trial::test("a_path_too_long_for_a_socket_is_none_for_a_file", long_path),
+        Trial::test("a_name_too_long_for_what_lies_beside_it_is_refused_first", long_name),
+        Trial::test("a_path_too_long_for_sqlite_is_refused_first", too_long_path),
+        Trial::test("what_is_no_directory_of_sockets_is_told", no_bells),
+        Trial::test("a_directory_where_nothing_can_be_made_is_told", no_files),
+        Trial::test("too_many_open_files_are_told", crowded),
         Trial::test("all_that_is_made_is_the_owners_alone_whatever_the_umask", rights),
         Trial::test("a_file_that_may_not_be_written_is_told", unwritable_file),
         Trial::test("a_directory_that_may_not_be_written_is_told", unwritable_directory),
@@ -114,6 +119,7 @@ fn child(what: &str, path: &Path) {
             println!("{}", visited(path));
         }
         "full" => on(child_full(path)),
+        "crowded" => on(child_crowded(path)),
         "mounted" => {
             assert_eq!(visited(path), "fine");
             until_closed(path).unwrap();
@@ -211,18 +217,30 @@ fn no_database() -> Result<(), Failed> {
         fs::write(&place.path, text)?;
         expect(&visited(&place.path), "Unexpected", "no database")?;
         assert_eq!(fs::read_to_string(&place.path)?, text);
+        is_alone(&place)?;
     }
     Ok(())
 }
 
+/// Nothing was made beside the file.
+fn is_alone(place: &Place) -> Result<(), Failed> {
+    let names = fs::read_dir(place.directory.path())?.map(|entry| Ok(entry?.file_name()));
+    assert_eq!(names.collect::<std::io::Result<Vec<_>>>()?, ["locks"]);
+    Ok(())
+}
+
 fn foreign() -> Result<(), Failed> {
-    let place = Place::new();
-    Connection::open(&place.path)?.execute_batch("CREATE TABLE recipes (name)")?;
-    let before = fs::read(&place.path)?;
-    let said = visited(&place.path);
-    expect(&said, "Conflict", "another program's database")?;
-    expect(&said, "Conflict", &format!("path=`{}`", place.path.display()))?;
-    assert_eq!(fs::read(&place.path)?, before);
+    for mode in ["delete", "wal"] {
+        let place = Place::new();
+        Connection::open(&place.path)?
+            .execute_batch(&format!("PRAGMA journal_mode = {mode}; CREATE TABLE recipes (name)"))?;
+        let before = fs::read(&place.path)?;
+        let said = visited(&place.path);
+        expect(&said, "Conflict", "another program's database")?;
+        expect(&said, "Conflict", &format!("path=`{}`", place.path.display()))?;
+        assert_eq!(fs::read(&place.path)?, before);
+        is_alone(&place)?;
+    }
     Ok(())
 }
 
@@ -281,6 +299,70 @@ fn long_path() -> Result<(), Failed> {
         let (one, other) = (Client::new(support::backend(&path))?, Client::new(support::backend(&path))?);
         is_called(&one, &other).await
     })
+}
+
+fn long_name() -> Result<(), Failed> {
+    for length in [247, 248, 252, 255, 300] {
+        let place = Place::new();
+        let said = visited(&place.directory.path().join("n".repeat(length)));
+        if length == 247 {
+            assert_eq!(said, "fine");
+            continue;
+        }
+        expect(&said, "Unsupported", "name is too long")?;
+        assert_eq!(fs::read_dir(place.directory.path())?.count(), 0);
+    }
+    Ok(())
+}
+
+fn too_long_path() -> Result<(), Failed> {
+    let place = Place::new();
+    let deep = ["d", "e", "f"].iter().fold(place.directory.path().to_owned(), |path, name| path.join(name.repeat(200)));
+    fs::create_dir_all(&deep)?;
+    expect(&visited(&deep.join("locks")), "Unsupported", "path is too long")?;
+    assert_eq!(fs::read_dir(&deep)?.count(), 0);
+    Ok(())
+}
+
+fn no_bells() -> Result<(), Failed> {
+    let place = Place::new();
+    let bells = place.directory.path().join("locks-wake");
+    assert!(Command::new("mkfifo").arg(&bells).status()?.success());
+    for _ in 0..2 {
+        let said = visited(&place.path);
+        expect(&said, "Unavailable", "no directory, move it away")?;
+        assert!(said.contains("locks-wake"), "{said}");
+        fs::remove_file(&bells)?;
+        fs::write(&bells, "")?;
+    }
+    fs::remove_file(&bells)?;
+    assert_eq!(visited(&place.path), "fine");
+    Ok(())
+}
+
+fn no_files() -> Result<(), Failed> {
+    expect(&visited(Path::new("/proc/tenure")), "Unavailable", "no file can be made in this directory")
+}
+
+fn crowded() -> Result<(), Failed> {
+    let place = Place::new();
+    let said = run(command("crowded", &place.path, &["sh", "-c", "ulimit -n 256; exec \"$0\""]));
+    if said == "fine" { Ok(()) } else { Err(said.into()) }
+}
+
+/// Leaves room for one more open file each time, until there is enough.
+async fn child_crowded(path: &Path) {
+    let mut others = Vec::new();
+    while let Ok(file) = fs::File::open("/dev/null") {
+        others.push(file);
+    }
+    loop {
+        let backend = support::backend(path);
+        let Err(error) = backend.reach(support::PATIENCE).await else { break };
+        assert!(error.message.contains("limit of open files"), "with room for {}: {error}", 256 - others.len());
+        others.pop().expect("a backend needs fewer");
+    }
+    println!("fine");
 }
 
 fn rights() -> Result<(), Failed> {
