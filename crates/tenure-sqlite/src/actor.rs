@@ -185,5 +185,8 @@ impl Drop for Asked {
 }
 
 fn late() -> StoreError {
-    StoreError::new(StoreErrorKind::Unreachable, "the store had too much else to do, nothing was done")
+    StoreError::new(
+        StoreErrorKind::Unreachable,
+        "it was not begun in time, nothing was done: wait for longer, or ask for less at once",
+    )
 }

@@ -31,7 +31,8 @@ impl Sqlite {
             Guarantee::PushedWakeups,
             Guarantee::SurvivesRestart,
         ],
-        caveat: "one machine and a local disk only; a reboot ends every lease, and so does removing the file; containers \
+        caveat: "one machine and a local disk only; a reboot ends every lease, and so does removing the file; a process \
+                 that is stopped in the middle of a write keeps every lock of the file as it is until it goes on; containers \
                  share a file only if they show the machine's own boot id, as docker does and lxc does not",
     };
 
