@@ -34,7 +34,11 @@ impl Parts {
     fn are_open_here(&self) -> bool {
         // Where we may not look we believe.
         let Ok(open) = fs::read_dir("/proc/self/fd") else { return true };
-        let open: Vec<_> = open.flatten().filter_map(|entry| Identity::at(&entry.path())).collect();
-        self.0.iter().all(|(_, identity)| open.contains(identity))
+        // By name first: to look at any other file may wait for a server that is gone.
+        let name = self.0.first().map_or(&[][..], |(path, _)| path.as_os_str().as_encoded_bytes());
+        let is_part = |to: PathBuf| to.as_os_str().as_encoded_bytes().starts_with(name);
+        let ours = open.flatten().map(|entry| entry.path()).filter(|path| fs::read_link(path).is_ok_and(is_part));
+        let ours: Vec<_> = ours.filter_map(|path| Identity::at(&path)).collect();
+        self.0.iter().all(|(_, identity)| ours.contains(identity))
     }
 }

@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 use support::{PATIENCE, Place, eventually, soon, store};
-use tenure_core::{Client, Guard, Options};
+use tenure_core::{Backend, Claim, Client, Guard, Kind, Operation, Options, Outcome, Stay};
+use tenure_testkit::history::Hold;
 use tenure_testkit::taker::{Job, Taker, if_taker};
 
 /// Renewed every second: long enough that no lease ends by itself on a busy machine.
@@ -24,6 +25,8 @@ fn main() {
         Trial::test("log_and_index_removed_before_they_were_merged", newcomer_of_new_file),
         Trial::test("one_who_leaves_a_removed_file_does_not_touch_the_new_one", leaves_the_new_one_alone),
         Trial::test("clients_of_one_process_all_move_on", clients_of_one_process),
+        Trial::test("a_removed_log_is_not_written_over_what_came_after_it", not_written_over),
+        Trial::test("nothing_is_written_by_an_index_that_others_do_not_see", unseen_index),
     ];
     libtest_mimic::run(&Arguments { test_threads: Some(2), ..Arguments::from_args() }, trials).exit();
 }
@@ -149,6 +152,55 @@ fn clients_of_one_process() -> Result<(), Failed> {
         for client in [&one, &other] {
             assert!(client.lock("k")?.try_lock().await?.is_none(), "all see the same");
         }
+        Ok(())
+    })
+}
+
+/// The same while one of them does not look: the other leaves alone what it cannot see as others do.
+fn unseen_index() -> Result<(), Failed> {
+    let place = Place::new();
+    block_on(async {
+        let (one, other) = (place.backend(), place.backend());
+        one.reach(PATIENCE).await?;
+        other.reach(PATIENCE).await?;
+        remove(&place, &["-wal", "-shm"]);
+        // Their log is longer than ours was, and everything in it would be taken for ours.
+        let (url, section) = (place.url(), Duration::ZERO);
+        Taker::start(&Job::Relay { url, key: "other".into(), holds: 50, section, lease: LEASE }).finish();
+        let mut taker = taker(&place);
+        let (_, taker) = tokio::task::spawn_blocking(move || (taker.granted(), taker)).await?;
+
+        let (lock, claim) = (support::key("k"), Claim::new("client", 1));
+        let acquire = Operation::Acquire { claim, under: vec![], lease: LEASE, stay: Stay::No };
+        let error = one.apply(Kind::Reentrant, &lock, &acquire, LEASE / 10).await.unwrap_err();
+        assert!(error.message.contains("log beside the file was removed"), "{error}");
+        for backend in [other, one] {
+            let busy = backend.apply(Kind::Reentrant, &lock, &acquire, PATIENCE).await?;
+            assert!(matches!(busy, Outcome::Busy(_)), "{busy:?}");
+        }
+        drop(taker);
+        assert_eq!(place.integrity(), "ok");
+        Ok(())
+    })
+}
+
+/// One who has the old log looks when others have come, written, and gone.
+fn not_written_over() -> Result<(), Failed> {
+    let place = Place::new();
+    block_on(async {
+        let client = client(&place).await;
+        let guard = holds(&place, &client).await;
+        guard.release().await?;
+        remove(&place, &["-wal", "-shm"]);
+        let (url, section) = (place.url(), Duration::ZERO);
+        let relay = Job::Relay { url, key: "other".into(), holds: 50, section, lease: LEASE };
+        let lines = tokio::task::spawn_blocking(move || Taker::start(&relay).finish()).await?;
+        let last = Hold::from_line(lines.lines().last().expect("holds")).unwrap().token;
+        client.lock("k")?.inspect().await?;
+        let query = "SELECT value FROM meta WHERE name = 'watermark'";
+        let watermark: i64 = place.peek().query_row(query, [], |row| row.get(0)).unwrap();
+        assert_eq!(watermark.cast_unsigned(), last, "as they have left it");
+        assert_eq!(place.integrity(), "ok");
         Ok(())
     })
 }
