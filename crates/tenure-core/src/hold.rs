@@ -401,7 +401,10 @@ impl Hold {
         state.recover();
         state.renewing = false;
         let every = state.live().filter_map(|entry| entry.terms.renew_every).min();
-        state.next_renewal = every.map_or(state.deadline, |every| sent.plus(every));
+        // Doubted while the store was asked, of which its answer may say nothing: it is asked again.
+        if !state.in_doubt {
+            state.next_renewal = every.map_or(state.deadline, |every| sent.plus(every));
+        }
         Some(state.next_look())
     }
 
@@ -538,5 +541,34 @@ impl State {
             .flatten()
             .chain(renewal)
             .fold(self.deadline, Moment::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+
+    /// What the store said of the hold before the doubt came does not settle it.
+    #[test]
+    fn a_doubt_that_comes_while_the_store_is_asked_is_asked_about_again() {
+        let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
+        let granted = Granted {
+            kind: Kind::Reentrant,
+            key: Key::new("k").unwrap(),
+            claim: Claim::new("client", 1),
+            under: Vec::new(),
+            owner: None,
+            ghost: false,
+        };
+        let terms = Terms { lease, renew_every: Some(lease / 3), warn_after: None, max_hold: None, at_least: None };
+        let hold = Hold::new(granted, 1, terms, now);
+        hold.doubt(now);
+        assert!(hold.due(now, now).renew.is_some());
+        hold.doubt(now);
+        assert_eq!(hold.due(now, now).renew, None, "one question at a time");
+        assert!(hold.renewed(now, lease).unwrap() <= now);
+        assert!(hold.due(now, now).renew.is_some());
+        assert!(hold.renewed(now, lease).unwrap() > now);
     }
 }
