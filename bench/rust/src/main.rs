@@ -52,6 +52,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Into how many slices a measurement is cut.
+const SLICES: usize = 5;
+
 async fn measure(args: &Args, url: &str) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let mut subjects = Vec::new();
     for system in &args.systems {
@@ -60,14 +63,24 @@ async fn measure(args: &Args, url: &str) -> Result<Vec<Row>, Box<dyn std::error:
     let mut rows = Vec::new();
     for round in 0..args.rounds {
         for &tasks in &args.tasks {
-            for subject in &subjects {
-                let row = workload::uncontended(subject, tasks, Duration::from_millis(args.millis)).await?;
+            // In slices, one system after the other: the machine is not as fast in one second as in the next.
+            let mut measured: Vec<_> = subjects.iter().map(|_| (workload::histogram(), Duration::ZERO)).collect();
+            for slice in 0..SLICES {
+                for at in 0..subjects.len() {
+                    // Whoever was first is last in the next slice.
+                    let at = (at + slice + round) % subjects.len();
+                    let length = Duration::from_millis(args.millis) / u32::try_from(SLICES)?;
+                    let (times, took) = workload::uncontended(&subjects[at], tasks, length).await?;
+                    measured[at].0.add(times)?;
+                    measured[at].1 += took;
+                }
+            }
+            for (subject, (times, took)) in subjects.iter().zip(measured) {
+                let row = Row::new(subject.name(), "uncontended", tasks, &times, took);
                 eprintln!("round {} {row}", round + 1);
                 rows.push(row);
             }
         }
-        // Whoever was first is last in the next round.
-        subjects.rotate_left(1);
     }
     Ok(rows)
 }

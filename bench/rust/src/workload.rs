@@ -1,6 +1,5 @@
 //! What is measured.
 
-use crate::report::Row;
 use crate::subject::Subject;
 use hdrhistogram::Histogram;
 use std::error::Error;
@@ -12,7 +11,13 @@ pub(crate) fn histogram() -> Histogram<u64> {
 }
 
 /// Every task takes and releases a lock of its own as fast as it can.
-pub(crate) async fn uncontended(subject: &Subject, tasks: usize, length: Duration) -> Result<Row, Box<dyn Error>> {
+///
+/// How long every cycle took, in microseconds, and all of them together.
+pub(crate) async fn uncontended(
+    subject: &Subject,
+    tasks: usize,
+    length: Duration,
+) -> Result<(Histogram<u64>, Duration), Box<dyn Error>> {
     let mut running = Vec::with_capacity(tasks);
     let began = Instant::now();
     for task in 0..tasks {
@@ -32,5 +37,5 @@ pub(crate) async fn uncontended(subject: &Subject, tasks: usize, length: Duratio
         let task: Result<_, Box<dyn Error + Send + Sync>> = task.await?;
         times.add(task.map_err(|error| error.to_string())?)?;
     }
-    Ok(Row::new(subject.name(), "uncontended", tasks, &times, began.elapsed()))
+    Ok((times, began.elapsed()))
 }

@@ -331,7 +331,7 @@ impl Guard {
                 shared.alarm(&self.hold, held, lease, AlarmReason::HeldTooLong);
             }
             match left {
-                Left::Lost(Loss::LeaseEnded, _) => {
+                Left::Lost(Loss::LeaseEnded | Loss::HeldTooLong, _) => {
                     shared.alarm(&self.hold, held, lease, AlarmReason::OutlivedLease);
                 }
                 Left::Well(leaving) => {

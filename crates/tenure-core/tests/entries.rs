@@ -1,7 +1,7 @@
 //! Several guards of one hold, on a clock that is moved by hand: each lives and ends by its own terms.
 
 use std::time::Duration;
-use tenure_core::{Client, ErrorKind, Guard, Loss, ManualClock, Memory, Options, Release, Retry, What};
+use tenure_core::{AlarmReason, Client, ErrorKind, Guard, Loss, ManualClock, Memory, Options, Release, Retry, What};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -140,6 +140,10 @@ async fn who_looks_late_is_still_told_that_it_was_held_too_long() {
         }
     };
     assert_eq!((told, guard.lost().await), (Loss::HeldTooLong, Loss::HeldTooLong));
+    // Whatever it went on doing, it did without the lock.
+    assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    let What::Alarm(alarm) = events.next().await.unwrap().what else { panic!("no alarm") };
+    assert_eq!(alarm.reason, AlarmReason::OutlivedLease);
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn when_it_dies_waiters_do_not_hang(bench: &Bench) {
     // The first speaks to the store, the second waits in line behind it.
     let waiting = [lock.clone(), lock].map(|lock| {
         tokio::spawn(async move {
-            let error = lock.lock().await.expect_err("got in on a client that nobody looks after");
+            let error = lock.lock_with(renewed(1000)).await.expect_err("got in on a client that nobody looks after");
             assert_eq!(error.kind(), ErrorKind::Unexpected);
         })
     });
@@ -72,6 +72,7 @@ async fn when_it_dies_waiters_do_not_hang(bench: &Bench) {
     kill(bench, &client, &tap).await;
     guard.release().await.unwrap();
     soon("the waiters hear of it", try_join_all(waiting)).await.unwrap();
+    // One that was being granted the lock has nobody who would cancel that: its lease ends it.
     eventually("the lock is free", async || !one.is_locked().await.unwrap()).await;
 }
 
