@@ -33,7 +33,7 @@ fn is_long(file: &Path) -> bool {
 /// The long tests, one at a time so that they do not disturb each other's measurements.
 pub(crate) fn suite(filter: Option<&str>) -> Command {
     let mut cargo = run::cargo(["test", "--release", "--workspace", "--test", "full_*"]);
-    cargo.args(filter).args(["--", "--nocapture", "--test-threads=1"]).env("TENURE_FULL", "1");
+    cargo.args(filter).args(["--", "--nocapture", "--test-threads=1"]).env("TENURE_FULL", "1").env("TENURE_IDLE", "1");
     cargo
 }
 

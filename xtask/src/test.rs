@@ -46,7 +46,7 @@ fn suite(full: bool, filter: Option<&str>) -> Command {
     // What a passing test prints is searched for secrets as well.
     cargo.args(["--", "--show-output"]);
     if full {
-        cargo.env("TENURE_FULL", "1");
+        cargo.env("TENURE_IDLE", "1");
     }
     cargo
 }

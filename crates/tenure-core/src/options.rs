@@ -206,7 +206,7 @@ impl Options {
                 Ok(())
             } else {
                 let [least, most, value] = [least, most, value].map(Length);
-                Err(Error::invalid(format!("choose a {what} from {least} to {most}: {what}={value}")))
+                Err(Error::invalid(format!("choose {what} from {least} to {most}: {what}={value}")))
             }
         };
         within("lease", self.lease, Self::MIN_LEASE, Self::MAX_LEASE)?;

@@ -8,7 +8,11 @@ use std::io;
 
 /// What is read from the environment, and what is left there for others.
 const ENVIRONMENT: [(&str, &str); 7] = [
-    ("TENURE_URL", "The store that keeps the locks, unless --url names one. Empty is as good as not set."),
+    (
+        "TENURE_URL",
+        "The store that keeps the locks, unless --url names one; set for the command that tenure run --url starts. Empty \
+         is as good as not set.",
+    ),
     ("TENURE_KEY, TENURE_TOKEN", "The lock and its fencing token, set for the command that tenure run starts."),
     (
         "TENURE_OWNER",
