@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
-use support::{LEASE, PATIENCE, Place, eventually, key, ms, soon};
+use support::{LEASE, PATIENCE, Place, eventually, key, soon, until_waited_for};
 use tenure_core::{Backend, Claim, Client, Guard, Kind, Lock, Operation, Options, Outcome, Stay};
 use tokio::task::JoinHandle;
 
@@ -14,14 +14,6 @@ use tokio::task::JoinHandle;
 /// else the machine does makes nobody faster.
 const CALLED_WITHIN: Duration = Duration::from_millis(400);
 const ATTEMPTS: usize = 4;
-
-async fn until_waited_for(lock: &Lock, by: u32) {
-    let deadline = Instant::now() + PATIENCE;
-    while lock.inspect().await.unwrap().expect("it is held").waiters != Some(by) {
-        assert!(Instant::now() < deadline, "not waited for by {by}");
-        tokio::time::sleep(ms(5)).await;
-    }
-}
 
 fn waits(lock: Lock, options: Options) -> JoinHandle<Guard> {
     tokio::spawn(async move { lock.lock_with(options).await.unwrap() })

@@ -177,9 +177,7 @@ async fn is_called(holder: &Client, other: &Client) -> Result<(), Failed> {
         let lock = other.lock("k")?;
         assert!(lock.try_lock().await?.is_none());
         let waiting = tokio::spawn(async move { lock.lock().await });
-        while holder.lock("k")?.inspect().await?.expect("it is held").waiters != Some(1) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        support::until_waited_for(&holder.lock("k")?, 1).await;
         let released = std::time::Instant::now();
         guard.release().await?;
         soon("it gets in", waiting).await??.release().await?;

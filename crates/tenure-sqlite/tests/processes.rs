@@ -6,8 +6,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
 use support::relay::Relay;
-use support::{Place, ms, store};
-use tenure_core::Lock;
+use support::{Place, ms, store, until_waited_for};
 use tenure_testkit::History;
 use tenure_testkit::figures::figure;
 use tenure_testkit::history::{Hold, boottime_now};
@@ -32,14 +31,6 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Until so many clients wait for a lock.
-async fn until_waited_for(lock: &Lock, by: u32) {
-    let deadline = Instant::now() + support::PATIENCE;
-    while lock.inspect().await.unwrap().expect("it is held").waiters != Some(by) {
-        assert!(Instant::now() < deadline, "not waited for by {by}");
-        tokio::time::sleep(ms(5)).await;
-    }
-}
-
 fn killed_holder() -> Result<(), Failed> {
     let place = Place::new();
     let lease = ms(1500);

@@ -109,40 +109,56 @@ fn on_lost_is_run(store: &Store) {
     assert!(!file.exists());
 }
 
+/// The command is gone in time. The machine may pause in one of the attempts, but hardly in all.
+fn in_one_of_three(limit: Duration, mut gone_after: impl FnMut() -> Duration) {
+    let mut fastest = Duration::MAX;
+    for _ in 0..3 {
+        fastest = fastest.min(gone_after());
+        if fastest < limit {
+            return;
+        }
+    }
+    panic!("gone only after {fastest:?}");
+}
+
 fn a_lease_that_is_not_renewed_ends_the_command(store: &Store) {
-    let began = Instant::now();
-    let mut running = start(store, &["--lease", "2s", "--no-renew"], DEAF);
-    let (command, grandchild) = (running.number(), running.number());
-    let ended = gone(command).max(gone(grandchild));
-    let took = ended - began;
-    assert!(took < Duration::from_secs(2) + Duration::from_millis(500), "it outlived its lease: {took:?}");
-    assert!(took > Duration::from_secs(1), "it had no time to work: {took:?}");
-    assert_eq!(running.end().code, 73);
+    // The lease begins a little later than we do.
+    in_one_of_three(Duration::from_millis(2200), || {
+        let began = Instant::now();
+        let mut running = start(store, &["--lease", "2s", "--no-renew"], DEAF);
+        let (command, grandchild) = (running.number(), running.number());
+        let took = gone(command).max(gone(grandchild)) - began;
+        assert!(took > Duration::from_secs(1), "it had no time to work: {took:?}");
+        assert_eq!(running.end().code, 73);
+        took
+    });
 }
 
 fn a_killed_tenure_takes_its_command_along(store: &Store) {
-    let mut running = start(store, &["--lease", "6s"], DEAF);
-    let (command, grandchild) = (running.number(), running.number());
-    let killed = Instant::now();
-    running.child.kill().unwrap();
-    let took = gone(command).max(gone(grandchild)) - killed;
-    // By itself the minder would let it live for longer.
-    assert!(took < Duration::from_secs(3), "gone after {took:?}");
+    in_one_of_three(Duration::from_secs(1), || {
+        let mut running = start(store, &["--lease", "6s"], DEAF);
+        let (command, grandchild) = (running.number(), running.number());
+        let killed = Instant::now();
+        running.child.kill().unwrap();
+        gone(command).max(gone(grandchild)) - killed
+    });
     // The lock is free when the lease has ended.
     let next = store.run(&["run", "--wait", "8s", "k", "--", "true"]);
     assert_eq!(next.code, 0, "{next:?}");
 }
 
 fn a_stopped_tenure_does_not_outlive_its_lease(store: &Store) {
-    let mut running = start(store, &["--lease", "2s"], DEAF);
-    let (command, grandchild) = (running.number(), running.number());
-    let stopped = Instant::now();
-    running.signal("STOP");
-    let took = gone(command).max(gone(grandchild)) - stopped;
-    assert!(took < Duration::from_secs(2) + Duration::from_millis(500), "gone after {took:?}");
-    running.signal("CONT");
-    let said = running.end();
-    assert_eq!(said.code, 73, "{said:?}");
+    in_one_of_three(Duration::from_secs(2), || {
+        let mut running = start(store, &["--lease", "2s"], DEAF);
+        let (command, grandchild) = (running.number(), running.number());
+        let stopped = Instant::now();
+        running.signal("STOP");
+        let took = gone(command).max(gone(grandchild)) - stopped;
+        running.signal("CONT");
+        let said = running.end();
+        assert_eq!(said.code, 73, "{said:?}");
+        took
+    });
 }
 
 fn a_command_that_ends_well_leaves_its_own_in_peace(store: &Store) {

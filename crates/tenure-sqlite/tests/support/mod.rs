@@ -8,7 +8,7 @@ pub(crate) mod relay;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tenure_core::{Client, Guard, Key, Options, Store};
+use tenure_core::{Client, Guard, Key, Lock, Options, Store};
 use tenure_sqlite::{Config, Sqlite};
 use tenure_testkit::history::boottime_now;
 
@@ -126,6 +126,15 @@ pub(crate) async fn eventually(what: &str, within: Duration, mut so: impl FnMut(
     let deadline = Instant::now() + within;
     while !so() {
         assert!(Instant::now() < deadline, "not within {within:?}: {what}");
+        tokio::time::sleep(ms(5)).await;
+    }
+}
+
+/// Looks until so many wait for a lock.
+pub(crate) async fn until_waited_for(lock: &Lock, by: u32) {
+    let deadline = Instant::now() + PATIENCE;
+    while lock.inspect().await.unwrap().expect("it is held").waiters != Some(by) {
+        assert!(Instant::now() < deadline, "not waited for by {by}");
         tokio::time::sleep(ms(5)).await;
     }
 }
