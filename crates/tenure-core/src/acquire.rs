@@ -429,7 +429,7 @@ impl<'a> Armed<'a> {
         let hold = Arc::new(Hold::new(granted, token, terms(options), sent));
         self.granted = false;
         self.ghost = false;
-        Guard::of_new_hold(self.client, hold)
+        Guard::of_new_hold(self.client, hold, sent)
     }
 }
 

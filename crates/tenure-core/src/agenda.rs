@@ -25,6 +25,8 @@ struct Plan {
     by_time: BTreeMap<(Moment, u64), Arc<Hold>>,
     /// When the watchdog will look by itself.
     planned: Option<Moment>,
+    /// When it was last doubted that the store knows the holds.
+    doubted: Option<Moment>,
 }
 
 impl Agenda {
@@ -32,10 +34,24 @@ impl Agenda {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hold joins.
-    pub(crate) fn add(&self, hold: &Arc<Hold>) {
+    /// A hold joins that was asked for at `sent`.
+    pub(crate) fn add(&self, hold: &Arc<Hold>, sent: Moment) {
+        let plan = self.lock();
+        // Granted, forgotten and doubted before it came here, a hold would be the only one not asked about.
+        if let Some(doubted) = plan.doubted.filter(|doubted| *doubted >= sent) {
+            hold.doubt(doubted);
+        }
         let at = hold.next_look();
-        self.put(self.lock(), hold, at);
+        self.put(plan, hold, at);
+    }
+
+    /// The store may have forgotten its holds: every one is to be asked about, those on their way here included.
+    pub(crate) fn doubt(&self, now: Moment) {
+        self.lock().doubted = Some(now);
+        for hold in self.all() {
+            hold.doubt(now);
+            self.move_to(&hold, now);
+        }
     }
 
     /// A hold that is on the agenda is due at another time.

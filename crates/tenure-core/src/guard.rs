@@ -58,9 +58,9 @@ pub enum Release {
 }
 
 impl Guard {
-    pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>) -> Self {
+    pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>, sent: Moment) -> Self {
         client.remember(&hold);
-        client.shared.agenda.add(&hold);
+        client.shared.agenda.add(&hold, sent);
         if client.shared.is_dead() {
             // The watchdog died between the grant and here, and has not seen this hold.
             crate::watchdog::lose(&client.shared, &hold, Loss::WatchdogDied);

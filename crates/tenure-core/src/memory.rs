@@ -177,6 +177,8 @@ impl Backend for Memory {
     async fn listen(&self, mut port: Port) {
         let listening = Listening { store: self, pusher: port.pusher() };
         self.lock().listeners.push(listening.pusher.clone());
+        // A notice may have been sent before we could hear it: ask about every hold.
+        listening.pusher.may_have_forgotten();
         loop {
             if let Interest::Watch(key) = port.next().await {
                 listening.pusher.live(&key);

@@ -181,13 +181,7 @@ pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
                 lose(shared, &hold, Loss::Forced);
             }
         }
-        Notice::MayHaveForgotten => {
-            let now = shared.clock.now();
-            for hold in shared.agenda.all() {
-                hold.doubt(now);
-                shared.agenda.move_to(&hold, now);
-            }
-        }
+        Notice::MayHaveForgotten => shared.agenda.doubt(shared.clock.now()),
     }
 }
 

@@ -15,8 +15,8 @@ use tenure_core::{StoreError, StoreErrorKind};
 ///
 /// # Contract
 ///
-/// These are the terms of all three traits. `tests/suite/driver.rs` shows that they are kept, by what can be seen from outside;
-/// `tests/suite/fault_runtimes.rs` is about runtimes, and `tests/input.rs` about secrets.
+/// These are the terms of all three traits. `tests/suite/driver.rs` shows that they are kept, by what can be seen from
+/// outside; `tests/suite/fault_runtimes.rs` is about runtimes, and `tests/input.rs` about secrets.
 ///
 /// * **Nothing is sent twice.** A driver repeats no request by itself, and reconnects nothing: a new connection is only
 ///   opened when it is asked for.

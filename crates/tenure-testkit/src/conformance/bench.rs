@@ -89,6 +89,13 @@ impl Bench {
 
     /// A client whose backend can be listened in on and made to fail.
     pub(super) async fn tapped(&self) -> (Client, Arc<Tap>) {
+        let (client, tap) = self.deaf().await;
+        tap.hear();
+        (client, tap)
+    }
+
+    /// The same, of one that hears nothing of what the store pushes until its tap says so.
+    pub(super) async fn deaf(&self) -> (Client, Arc<Tap>) {
         let tap = Arc::new(Tap::default());
         let client = Client::builder().connect(self.site.tapped(&tap)).await.expect("the store can be reached");
         (client, tap)

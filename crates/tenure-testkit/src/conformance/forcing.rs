@@ -2,14 +2,17 @@
 
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
+use super::tap::Tap;
 use super::waiting::{eventually, heard, soon};
-use tenure_core::{ErrorKind, Guard, Lock, Loss, Options, Release, What};
+use tenure_core::{Client, ErrorKind, Guard, Lock, Loss, Options, Release, What};
+use tokio::task::JoinHandle;
 
 cases!("forcing":
     a_holder_is_put_out_and_the_next_gets_in,
     a_holder_is_told_at_once needs PushedWakeups,
     a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can needs PushedWakeups,
     a_holder_that_was_put_out_before_it_knew_it_was_in_is_told needs PushedWakeups,
+    a_holder_that_could_not_hear_before_it_knew_it_was_in_is_told needs PushedWakeups,
     all_guards_of_a_hold_are_put_out,
     who_was_put_out_is_named_although_it_leaves_at_once,
     a_free_lock_can_be_forced_for_nothing,
@@ -66,12 +69,45 @@ async fn a_holder_is_told_at_once(bench: &Bench) {
     assert!(next.is_held());
 }
 
-/// The notice may come before the client listens: then it finds the hold gone when it begins to.
+/// The notice comes before the client listens: it finds the hold gone when it begins to.
 async fn a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can(bench: &Bench) {
-    let (guard, next, _) = force(bench, Options::new()).await;
+    let (client, tap) = bench.deaf().await;
+    let guard = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
+    let (guard, next, _) = force_out(bench, guard).await;
+    tap.hear();
     let why = soon("the holder is told", guard.lost()).await;
     assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
     assert!(next.is_held());
+}
+
+/// When it begins to listen, there is nothing yet to ask about; when there is, the notice is long past.
+async fn a_holder_that_could_not_hear_before_it_knew_it_was_in_is_told(bench: &Bench) {
+    let (client, tap) = bench.deaf().await;
+    let (entering, other) = (enter_unknowingly(bench, &client, &tap).await, bench.lock("a").await);
+    other.force_release().await.unwrap().expect("the store has granted it");
+    let guard = other.lock().await.unwrap();
+    tap.hear();
+    // Once it is woken for another lock, it surely hears.
+    let (mut events, lock) = (client.events(), client.lock(&bench.key("b")).unwrap());
+    let before = bench.lock("b").await.lock().await.unwrap();
+    tap.withhold_grants(false);
+    let waiting = tokio::spawn(async move { lock.lock().await.unwrap() });
+    heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
+    before.release().await.unwrap();
+    let hears = soon("it gets in", waiting).await.unwrap();
+    tap.deliver_withheld();
+    let lost = soon("the grant arrives", entering).await.unwrap();
+    assert_eq!(soon("the holder is told", lost.lost()).await, Loss::Gone);
+    assert!(guard.is_held() && hears.is_held());
+}
+
+/// Lets a client take the lock without letting it know.
+async fn enter_unknowingly(bench: &Bench, client: &Client, tap: &Tap) -> JoinHandle<Guard> {
+    let lock = client.lock(&bench.key("a")).unwrap();
+    tap.withhold_grants(true);
+    let entering = tokio::spawn(async move { lock.lock_with(unrenewed(60_000)).await.unwrap() });
+    eventually("the grant is on its way", async || tap.withheld() == 1).await;
+    entering
 }
 
 async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Bench) {
@@ -82,12 +118,7 @@ async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Benc
     other.force_release().await.unwrap().expect("it is held");
     soon("the first is told", heard.lost()).await;
 
-    tap.withhold_grants(true);
-    let entering = tokio::spawn({
-        let lock = lock.clone();
-        async move { lock.lock_with(unrenewed(60_000)).await.unwrap() }
-    });
-    eventually("the grant is on its way", async || tap.withheld() == 1).await;
+    let entering = enter_unknowingly(bench, &client, &tap).await;
     other.force_release().await.unwrap().expect("the store has granted it");
     tap.withhold_grants(false);
     tap.deliver_withheld();

@@ -7,7 +7,7 @@ use tenure_core::{
     Backend, Card, Clock, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
     StoreErrorKind,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Some of the operations.
 type Which = fn(&Operation) -> bool;
@@ -29,9 +29,15 @@ pub(super) struct Tap {
     lost: Mutex<Vec<(Kind, Key, Operation)>>,
     forgets_to_answer_renewals: AtomicBool,
     silent: AtomicBool,
+    hears: watch::Sender<bool>,
 }
 
 impl Tap {
+    /// From now on, the client hears what the store pushes.
+    pub(super) fn hear(&self) {
+        self.hears.send_replace(true);
+    }
+
     /// How many operations were sent.
     pub(super) fn applied(&self) -> usize {
         self.applied.load(Ordering::SeqCst)
@@ -200,6 +206,8 @@ impl<B: Backend> Backend for Tapped<B> {
     }
 
     async fn listen(&self, port: Port) {
+        // The sender is the tap's own, and lives as long as we do.
+        let _ = self.tap.hears.subscribe().wait_for(|hears| *hears).await;
         self.inner.listen(port).await;
     }
 }
