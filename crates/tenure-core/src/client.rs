@@ -5,6 +5,7 @@ use crate::inner::Inner;
 use crate::keeper::Keeper;
 use crate::length::Length;
 use crate::lock::{Cards, Held, Lock};
+use crate::rw_lock::RwLock;
 use crate::shared::Shared;
 use crate::wakeups::Hub;
 use crate::{Card, Error, ErrorKind, Guarantee, Label, Options, Store, watchdog};
@@ -205,6 +206,24 @@ impl Client {
     /// As [`lock`](Client::lock).
     pub fn simple(&self, key: &str) -> Result<Lock, Error> {
         self.lock_of(Kind::Simple, key)
+    }
+
+    /// The fair lock on a key: the re-entrant lock, first come, first served, across processes.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn fair(&self, key: &str) -> Result<Lock, Error> {
+        self.lock_of(Kind::Fair, key)
+    }
+
+    /// The read-write lock on a key: many who read, or one who writes.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn rw_lock(&self, key: &str) -> Result<RwLock, Error> {
+        Ok(RwLock::new(self.lock_of(Kind::Read, key)?, self.lock_of(Kind::Write, key)?))
     }
 
     /// The lock of a kind on a key.

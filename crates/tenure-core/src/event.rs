@@ -26,10 +26,12 @@ pub enum What {
         /// Its fencing token.
         token: Token,
     },
-    /// Somebody else holds the lock; we wait.
+    /// Somebody else holds the lock, or comes first; we wait.
     Waiting {
-        /// Who holds it.
-        holder: Holder,
+        /// Who holds it, if anybody does.
+        holder: Option<Holder>,
+        /// How many stand before us, if we stand in line.
+        ahead: Option<u32>,
     },
     /// The wait is over, whether or not the lock was obtained.
     Waited {

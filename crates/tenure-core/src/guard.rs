@@ -1,9 +1,10 @@
 //! The guard: the witness of a lease.
 
-use crate::acquire::{self, Patience};
+use crate::acquire::{self, Asker, Patience};
 use crate::event::{AlarmReason, Loss, What};
 use crate::hold::{Hold, Leaving, Left, Standing, Tally};
 use crate::inner::Inner;
+use crate::lock::Lock;
 use crate::{Error, ErrorKind, Moment, Options, StoreErrorKind};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -82,8 +83,27 @@ impl Guard {
         Self { client: Arc::clone(client), hold, entry, armed: true, _span: span }
     }
 
-    fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> Moment {
         self.client.shared.clock.now()
+    }
+
+    pub(crate) fn client(&self) -> &Arc<Inner> {
+        &self.client
+    }
+
+    /// The options of a lock that is taken without any.
+    pub(crate) fn options(&self) -> &Options {
+        &self.client.options
+    }
+
+    /// The lock's handle, as a kind.
+    pub(crate) fn as_lock(&self, kind: Kind) -> Lock {
+        Lock::new(&self.client, kind, self.hold.key.clone())
+    }
+
+    /// One who asks under this hold, for the same owner.
+    pub(crate) fn next_of_kin(&self) -> Asker {
+        Asker { owner: self.hold.owner.clone(), under: self.hold.lineage().cloned().collect() }
     }
 
     /// The fencing token: larger than that of every earlier holder of the key, for ever. Hand it to whatever the lock
@@ -109,12 +129,7 @@ impl Guard {
 
     /// What a program that is run while the lock is held needs in order to [go in too](crate::Options::under).
     pub fn lineage(&self) -> String {
-        let mut lineage = String::new();
-        for claim in &self.hold.under {
-            lineage.push_str(claim.as_str());
-            lineage.push('/');
-        }
-        lineage + self.hold.claim.as_str()
+        self.hold.lineage().map(Claim::as_str).collect::<Vec<_>>().join("/")
     }
 
     /// How long the lease surely still runs; zero once it is over.
@@ -266,7 +281,7 @@ impl Guard {
     /// As [`reenter`](Guard::reenter).
     pub async fn reenter_with(&self, options: Options) -> Result<Self, Error> {
         options.check()?;
-        if self.hold.kind != Kind::Reentrant {
+        if !self.hold.kind.is_reentrant() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("this kind of lock cannot be entered twice, use the re-entrant one: kind={}", self.hold.kind),

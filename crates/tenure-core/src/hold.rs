@@ -167,6 +167,11 @@ impl Hold {
         Self { kind, key, claim, under, number, token, owner, state: Mutex::new(state), changed: Notify::new() }
     }
 
+    /// The claims that one under this stands under, outermost first.
+    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Claim> {
+        self.under.iter().chain([&self.claim])
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

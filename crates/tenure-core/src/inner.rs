@@ -7,9 +7,13 @@ use crate::shared::Shared;
 use crate::wakeups::Hub;
 use crate::{Options, Owner};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tenure_kernel::Key;
+
+/// Who holds what, by key and owner. Of a read-write lock, an owner may hold both sides.
+type Owned = HashMap<(Key, u64), Vec<Weak<Hold>>>;
 
 /// A client's insides. When the last client, lock and guard are gone, the thread finishes its chores and ends.
 pub(crate) struct Inner {
@@ -22,7 +26,7 @@ pub(crate) struct Inner {
     pub(crate) answer_within: Duration,
     /// How long an endless wait puts up with a store that never answered.
     pub(crate) first_answer_within: Duration,
-    owned: Mutex<HashMap<(Key, u64), Weak<Hold>>>,
+    owned: Mutex<Owned>,
     pub(crate) keeper: tokio::sync::Mutex<Keeper>,
 }
 
@@ -49,17 +53,18 @@ impl Inner {
         }
     }
 
-    /// The hold that an owner has on a key, if any.
-    pub(crate) fn owned(&self, key: &Key, owner: &Owner) -> Option<Arc<Hold>> {
+    /// The holds that an owner has on a key, in the order in which it got them.
+    pub(crate) fn owned(&self, key: &Key, owner: &Owner) -> Vec<Arc<Hold>> {
         let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        owned.get(&(key.clone(), owner.number()))?.upgrade()
+        let holds = owned.get(&(key.clone(), owner.number()));
+        holds.into_iter().flatten().filter_map(Weak::upgrade).collect()
     }
 
     /// Remembers whose a new hold is.
     pub(crate) fn remember(&self, hold: &Arc<Hold>) {
         if let Some(owner) = &hold.owner {
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-            owned.insert((hold.key.clone(), owner.number()), Arc::downgrade(hold));
+            owned.entry((hold.key.clone(), owner.number())).or_default().push(Arc::downgrade(hold));
         }
     }
 
@@ -67,10 +72,14 @@ impl Inner {
     pub(crate) fn forget(&self, hold: &Arc<Hold>) {
         if let Some(owner) = &hold.owner {
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-            let entry = (hold.key.clone(), owner.number());
-            // The owner may already be in again, under another claim.
-            if owned.get(&entry).is_some_and(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(hold))) {
-                owned.remove(&entry);
+            if let Entry::Occupied(mut holds) = owned.entry((hold.key.clone(), owner.number())) {
+                // The owner may already be in again, under another claim.
+                holds
+                    .get_mut()
+                    .retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(hold)) && known.strong_count() > 0);
+                if holds.get().is_empty() {
+                    holds.remove();
+                }
             }
         }
     }

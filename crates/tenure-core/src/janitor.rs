@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) enum Chore {
     /// An entry of a hold left.
     Leave { hold: Arc<Hold>, leaving: Leaving },
-    /// An acquire was given up before its answer was known.
-    Cancel { kind: Kind, key: Key, claim: Claim, lease: Duration },
+    /// An acquire was given up. If its answer was not known, the store is to remember that.
+    Cancel { kind: Kind, key: Key, claim: Claim, lease: Duration, remember: bool },
 }
 
 impl std::fmt::Debug for Hold {
@@ -52,13 +52,13 @@ impl Chore {
                 let (claim, keep) = (hold.claim.clone(), leaving.keep(now));
                 Some(Operation::Release { claim, left: entries, change, lease, keep, cancel: leaving.cancel })
             }
-            Self::Cancel { claim, lease, .. } => Some(Operation::Release {
+            Self::Cancel { claim, lease, remember, .. } => Some(Operation::Release {
                 claim: claim.clone(),
                 left: 0,
                 change: u32::MAX,
                 lease: *lease,
                 keep: Duration::ZERO,
-                cancel: Some(Cancelled {
+                cancel: remember.then(|| Cancelled {
                     entry: tenure_kernel::FIRST_ENTRY,
                     remember: (*lease).max(crate::hold::GHOST_MEMORY),
                 }),

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// How long a client's card stays in the store, and how often it is put there.
 const CARD_KEPT: Duration = Duration::from_secs(60);
@@ -67,32 +67,37 @@ impl Keeper {
 }
 
 async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<Chore>, stopped: oneshot::Receiver<()>) {
-    let tidying = janitor::tidy(Arc::clone(&shared), chores);
+    let (used, leaving) = (Notify::new(), Notify::new());
     let duties = async {
         tokio::join!(
             watchdog::watch(Arc::clone(&shared)),
             async {
                 shared.first_use.notified().await;
-                tokio::join!(shared.backend.listen(port), show_card(&shared));
+                used.notify_one();
+                shared.backend.listen(port).await;
             },
-            tidying,
+            janitor::tidy(Arc::clone(&shared), chores),
         )
     };
-    tokio::pin!(duties);
-    tokio::select! {
-        _ = &mut duties => {}
-        _ = stopped => {
-            // No client and no guard is left, so no chore can come; those that are under way are finished.
-            tokio::select! {
-                _ = &mut duties => {}
-                () = all_tidied(&shared) => {}
-            }
-            if shared.was_used() {
-                // Gone with us, but for a lock that stays taken: people are to see by whom.
-                let kept = shared.kept();
-                let _ = shared.backend.announce(&shared.id, &shared.card, kept, CARD_WITHIN).await;
-            }
+    // Ends when the client leaves, and nothing else does: until then all goes on, for one may wait for what another has begun.
+    let card = async {
+        tokio::select! {
+            () = used.notified() => show_card(&shared, &leaving).await,
+            () = leaving.notified() => {}
         }
+    };
+    let left = async {
+        // The sender says nothing: it is dropped.
+        let _ = stopped.await;
+        // No client and no guard is left, so no chore can come; those that are under way are finished.
+        all_tidied(&shared).await;
+        leaving.notify_one();
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        _ = duties => {}
+        () = card => {}
+        () = left => {}
     }
 }
 
@@ -108,15 +113,20 @@ async fn all_tidied(shared: &Shared) {
     }
 }
 
-/// Keeps the client's card in the store, for people who meet its locks.
-async fn show_card(shared: &Shared) {
+/// Keeps the client's card in the store, for people who meet its locks, and takes it away when the client leaves.
+async fn show_card(shared: &Shared, leaving: &Notify) {
     loop {
         let keep = CARD_KEPT.max(shared.kept());
         if let Err(error) = shared.backend.announce(&shared.id, &shared.card, keep, CARD_WITHIN).await {
             tracing::debug!(%error, "could not leave the client's card in the store");
         }
-        tokio::time::sleep(CARD_EVERY).await;
+        tokio::select! {
+            () = tokio::time::sleep(CARD_EVERY) => {}
+            () = leaving.notified() => break,
+        }
     }
+    // Gone with us, but for a lock that stays taken: people are to see by whom.
+    let _ = shared.backend.announce(&shared.id, &shared.card, shared.kept(), CARD_WITHIN).await;
 }
 
 /// The thread panicked: nobody renews any more, so nobody may go on believing to hold a lock.

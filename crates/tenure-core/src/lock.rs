@@ -1,6 +1,6 @@
-//! The re-entrant lock's handle.
+//! A lock's handle, whatever its kind.
 
-use crate::acquire::{Busy, Patience, acquire};
+use crate::acquire::{Contended, Patience, acquire};
 use crate::event::What;
 use crate::guard::Guard;
 use crate::inner::Inner;
@@ -8,7 +8,7 @@ use crate::{Card, Error, Moment, Options};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Holder, Key, Kind, Operation, Outcome, Sight};
+use tenure_kernel::{Claim, Holder, Key, Kind, Operation, Outcome, Sight, Waiting};
 
 /// After a wait has timed out, how long to ask who the holder is; the wait's bound must not be outstayed by much.
 const ASK_WHO: Duration = Duration::from_millis(100);
@@ -46,6 +46,18 @@ pub struct Held {
     pub holders: Vec<HeldBy>,
     /// How many wait for it, where the store knows.
     pub waiters: Option<u32>,
+    /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
+    pub line: Vec<InLine>,
+}
+
+/// One of those who stand in line for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InLine {
+    /// Its claim, as what it wants the lock, and for how long it has waited.
+    pub waiting: Waiting,
+    /// Where it lives, if it left its card.
+    pub card: Option<Card>,
 }
 
 /// One of those who hold a lock.
@@ -73,10 +85,15 @@ impl Held {
     pub(crate) async fn of(client: &Inner, key: Key, sight: Sight, cards: &mut Cards) -> Option<Self> {
         let mut holders = Vec::with_capacity(sight.holders.len());
         for holder in sight.holders {
-            let card = cards.of(client, &holder).await;
+            let card = cards.of(client, &holder.claim).await;
             holders.push(HeldBy { holder, card });
         }
-        (!holders.is_empty()).then_some(Self { key, kind: sight.kind, holders, waiters: sight.waiters })
+        let mut line = Vec::with_capacity(sight.line.len());
+        for waiting in sight.line {
+            let card = cards.of(client, &waiting.claim).await;
+            line.push(InLine { waiting, card });
+        }
+        (!holders.is_empty()).then_some(Self { key, kind: sight.kind, holders, waiters: sight.waiters, line })
     }
 }
 
@@ -85,8 +102,8 @@ impl Held {
 pub(crate) struct Cards(HashMap<String, Option<Card>>);
 
 impl Cards {
-    async fn of(&mut self, client: &Inner, holder: &Holder) -> Option<Card> {
-        let id = holder.claim.client();
+    async fn of(&mut self, client: &Inner, claim: &Claim) -> Option<Card> {
+        let id = claim.client();
         if let Some(known) = self.0.get(id) {
             return known.clone();
         }
@@ -164,11 +181,11 @@ impl Lock {
         match acquire(&self.client, (self.kind, &self.key), options, patience).await? {
             Ok(guard) => Ok(guard),
             // Boxed, as all that is rare, so that a lock that is free takes little room.
-            Err(busy) => Err(Box::pin(self.timed_out(busy)).await),
+            Err(contended) => Err(Box::pin(self.timed_out(contended)).await),
         }
     }
 
-    async fn timed_out(&self, Busy { holder, waited }: Busy) -> Error {
+    pub(crate) async fn timed_out(&self, Contended { holder, waited }: Contended) -> Error {
         let holder = match holder {
             Some(holder) => Some(holder),
             // We never came to ask: others of this client were before us in line.
@@ -241,8 +258,9 @@ impl Lock {
         }
     }
 
-    /// Frees the lock over its holders' heads, whatever its kind, and says who they were. The holder is told at once where the store can
-    /// push it, otherwise at its next renewal; until then it may go on working. Its token is older than the next.
+    /// Frees the lock over its holders' heads, whatever its kind, and says who they were. The holder is told at once where
+    /// the store can push it, otherwise at its next renewal; until then it may go on working. Its token is older than the
+    /// next.
     ///
     /// # Errors
     ///
@@ -254,7 +272,7 @@ impl Lock {
         let mut cards = Cards::default();
         if let Ok(Some(sight)) = self.look().await {
             for holder in &sight.holders {
-                cards.of(&self.client, holder).await;
+                cards.of(&self.client, &holder.claim).await;
             }
         }
         // Not asked twice: the second answer would be that nobody holds the lock.

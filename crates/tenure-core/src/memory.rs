@@ -1,11 +1,11 @@
 //! The memory backend: the kernel under a mutex, for tests, examples and single processes.
 
-use crate::wakeups::{Interest, Pusher};
+use crate::wakeups::{Interest, Pusher, Topic};
 use crate::{Backend, Card, Clock, Guarantee, Label, ManualClock, Moment, Port, Renewal, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tenure_kernel::{Key, Kind, Operation, Outcome, Pattern, Record, Sight, Stepped, Time, Token, step};
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Pattern, Record, Sight, Stepped, Time, Token, step};
 
 /// A store in this process's memory. Clones are the same store.
 ///
@@ -70,15 +70,15 @@ impl Memory {
         Time::from_micros(0).plus(self.0.zero + self.0.clock.now().since_zero())
     }
 
-    fn step(&self, state: &mut State, kind: Kind, key: &Key, operation: &Operation) -> Outcome {
+    fn step(&self, state: &mut State, kind: Kind, key: &Key, operation: &Operation) -> (Outcome, Vec<Claim>) {
         let record = state.records.remove(key).unwrap_or_default();
-        let Stepped { record, watermark, outcome } = step(kind, record, operation, self.now(), state.watermark);
+        let Stepped { record, watermark, outcome, called } = step(kind, record, operation, self.now(), state.watermark);
         state.watermark = watermark;
         if !record.is_empty() {
             state.records.insert(key.clone(), record);
             self.sweep(state);
         }
-        outcome
+        (outcome, called)
     }
 
     /// Forgets what ended while nobody looked, whenever the records have doubled since the last time.
@@ -121,14 +121,18 @@ impl Backend for Memory {
         operation: &Operation,
         _within: Duration,
     ) -> Result<Outcome, StoreError> {
-        let (outcome, listeners) = {
+        let (outcome, called, listeners) = {
             let mut state = self.lock();
-            let outcome = self.step(&mut state, kind, key, operation);
+            let (outcome, called) = self.step(&mut state, kind, key, operation);
             let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_)));
-            (outcome, if freed { state.listeners.clone() } else { Vec::new() })
+            let listeners = if freed || !called.is_empty() { state.listeners.clone() } else { Vec::new() };
+            (outcome, called, listeners)
         };
         for listener in &listeners {
-            listener.wake(key);
+            listener.wake(&Topic::of(Kind::Reentrant, key));
+            for claim in &called {
+                listener.call(claim);
+            }
             if let Outcome::Forced(Some(sight)) = &outcome {
                 sight.holders.iter().for_each(|holder| listener.forced(&holder.claim));
             }
@@ -140,7 +144,7 @@ impl Backend for Memory {
         let mut state = self.lock();
         let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
             let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-            self.step(&mut state, *kind, key, &operation) == Outcome::Renewed
+            self.step(&mut state, *kind, key, &operation).0 == Outcome::Renewed
         };
         Ok(renewals.iter().map(renew).collect())
     }
@@ -150,7 +154,7 @@ impl Backend for Memory {
         let keys: Vec<Key> = state.records.keys().filter(|key| pattern.matches(key.as_str())).cloned().collect();
         Ok(keys
             .into_iter()
-            .filter_map(|key| match self.step(&mut state, Kind::Reentrant, &key, &Operation::Inspect) {
+            .filter_map(|key| match self.step(&mut state, Kind::Reentrant, &key, &Operation::Inspect).0 {
                 Outcome::Seen(Some(sight)) => Some((key, sight)),
                 _ => None,
             })
@@ -180,8 +184,8 @@ impl Backend for Memory {
         // A notice may have been sent before we could hear it: ask about every hold.
         listening.pusher.may_have_forgotten();
         loop {
-            if let Interest::Watch(key) = port.next().await {
-                listening.pusher.live(&key);
+            if let Interest::Watch(topic) = port.next().await {
+                listening.pusher.live(&topic);
             }
         }
     }
@@ -208,7 +212,7 @@ impl std::fmt::Debug for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenure_kernel::{Claim, Stay};
+    use tenure_kernel::Stay;
 
     #[test]
     fn locks_that_ended_unseen_do_not_pile_up() {

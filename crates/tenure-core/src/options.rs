@@ -1,7 +1,7 @@
 //! How a lock is to be taken.
 
 use crate::length::Length;
-use crate::{Error, Owner, Retry};
+use crate::{Error, Owner, Place, Retry};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::Claim;
@@ -29,6 +29,7 @@ pub struct Options {
     pub(crate) at_least: Option<Duration>,
     pub(crate) owner: Ownership,
     pub(crate) under: Option<Arc<str>>,
+    pub(crate) place: Option<Place>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,6 +73,7 @@ impl Options {
             at_least: None,
             owner: Ownership::Fresh,
             under: None,
+            place: None,
         }
     }
 
@@ -139,6 +141,13 @@ impl Options {
     #[must_use]
     pub fn under(mut self, lineage: &str) -> Self {
         self.under = Some(lineage.into());
+        self
+    }
+
+    /// Shows in this place where we stand while we wait, if the kind of lock [has a line](crate::Kind::has_line).
+    #[must_use]
+    pub fn place(mut self, place: &Place) -> Self {
+        self.place = Some(place.clone());
         self
     }
 

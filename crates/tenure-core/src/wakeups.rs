@@ -2,22 +2,40 @@
 
 use crate::Clock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_kernel::{Claim, Key};
+use tenure_kernel::{Claim, Key, Kind};
 use tokio::sync::{Notify, mpsc};
 
 /// How long a key is still listened to after the last waiter left, so that a lock that is handed to and fro is not
 /// subscribed to anew each time.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// What everyone who waits for a lock can hear of it. Whoever stands in line is called by its claim as well, and hears
+/// this only of those who do not call.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Topic {
+    /// The lock's kind; the simple lock is heard of as the re-entrant one is.
+    pub kind: Kind,
+    /// The lock.
+    pub key: Key,
+}
+
+impl Topic {
+    /// What is to be heard of a lock.
+    pub fn of(kind: Kind, key: &Key) -> Self {
+        let kind = if kind == Kind::Simple { Kind::Reentrant } else { kind };
+        Self { kind, key: key.clone() }
+    }
+}
+
 /// What a waiter wants of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interest {
-    /// Listen for releases of this key.
-    Watch(Key),
+    /// Listen for releases of this lock.
+    Watch(Topic),
     /// No longer.
-    Unwatch(Key),
+    Unwatch(Topic),
 }
 
 /// A backend's end of the hub.
@@ -55,18 +73,18 @@ impl Port {
         }
     }
 
-    /// All that has piled up since this interest, the last word on each key: those to listen for, and those to let go of.
-    pub fn piled_up(&mut self, first: Interest) -> (Vec<Key>, Vec<Key>) {
-        let mut wanted: HashMap<Key, bool> = HashMap::new();
+    /// All that has piled up since this interest, the last word on each lock: those to listen for, and those to let go of.
+    pub fn piled_up(&mut self, first: Interest) -> (Vec<Topic>, Vec<Topic>) {
+        let mut wanted: HashMap<Topic, bool> = HashMap::new();
         let mut next = Some(first);
         while let Some(interest) = next {
             match interest {
-                Interest::Watch(key) => wanted.insert(key, true),
-                Interest::Unwatch(key) => wanted.insert(key, false),
+                Interest::Watch(topic) => wanted.insert(topic, true),
+                Interest::Unwatch(topic) => wanted.insert(topic, false),
             };
             next = self.try_next();
         }
-        let of = |wish| wanted.iter().filter(|(_, wanted)| **wanted == wish).map(|(key, _)| key.clone()).collect();
+        let of = |wish| wanted.iter().filter(|(_, wanted)| **wanted == wish).map(|(topic, _)| topic.clone()).collect();
         (of(true), of(false))
     }
 
@@ -75,8 +93,8 @@ impl Port {
         self.interests.try_recv().ok()
     }
 
-    /// Every key that is waited for now, for a backend that has to start over.
-    pub fn watched(&self) -> Vec<Key> {
+    /// All that is listened for now, for a backend that has to start over.
+    pub fn watched(&self) -> Vec<Topic> {
         self.hub.lock().keys().cloned().collect()
     }
 
@@ -97,10 +115,10 @@ impl Pusher {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// From now on, no release of this key is missed.
-    pub fn live(&self, key: &Key) {
+    /// From now on, no release of this lock is missed.
+    pub fn live(&self, topic: &Topic) {
         // Whoever asked before and was told no may have been released since: everyone looks again.
-        self.0.each(Some(key), |signal| {
+        self.0.each(Some(topic), |signal| {
             signal.set(|state| {
                 state.epoch += u64::from(!state.live);
                 state.live = true;
@@ -108,9 +126,16 @@ impl Pusher {
         });
     }
 
-    /// The key may be free.
-    pub fn wake(&self, key: &Key) {
-        self.0.each(Some(key), |signal| signal.set(|state| state.epoch += 1));
+    /// The lock may be free.
+    pub fn wake(&self, topic: &Topic) {
+        self.0.each(Some(topic), |signal| signal.set(|state| state.epoch += 1));
+    }
+
+    /// It is this claim's turn.
+    pub fn call(&self, claim: &Claim) {
+        if let Some(signal) = self.0.expecting().get(claim) {
+            signal.set(|state| state.epoch += 1);
+        }
     }
 
     /// Releases may have been missed, and will be until [`live`](Pusher::live) says otherwise: everyone look again.
@@ -128,9 +153,11 @@ impl Pusher {
         (self.0.on_notice)(Notice::Forced(claim.clone()));
     }
 
-    /// The store may have forgotten its grants: ask it about every hold now.
+    /// The store may have forgotten its grants, or notices and calls may have been missed: ask it about every hold and
+    /// every place in line now.
     pub fn may_have_forgotten(&self) {
         (self.0.on_notice)(Notice::MayHaveForgotten);
+        self.0.expecting().values().for_each(|signal| signal.set(|state| state.epoch += 1));
     }
 }
 
@@ -147,7 +174,9 @@ type OnNotice = Box<dyn Fn(Notice) + Send + Sync>;
 pub(crate) struct Hub {
     client: String,
     clock: Clock,
-    signals: Mutex<HashMap<Key, Watched>>,
+    signals: Mutex<HashMap<Topic, Watched>>,
+    /// Claims that stand in line, and who waits for their turn.
+    expecting: Mutex<HashMap<Claim, Arc<Signal>>>,
     interests: mpsc::UnboundedSender<Interest>,
     idle: Notify,
     on_notice: OnNotice,
@@ -176,6 +205,7 @@ impl Hub {
             client: client.to_owned(),
             clock,
             signals: Mutex::default(),
+            expecting: Mutex::default(),
             interests,
             idle: Notify::new(),
             on_notice: Box::new(on_notice),
@@ -184,22 +214,29 @@ impl Hub {
         (hub, port)
     }
 
-    /// Starts listening for a key, or joins those who do.
-    pub(crate) fn watch(self: &Arc<Self>, key: &Key) -> Watch {
+    /// Starts listening for a lock, or joins those who do.
+    pub(crate) fn watch(self: &Arc<Self>, topic: Topic) -> Watch {
         let mut signals = self.lock();
-        let watched = signals.entry(key.clone()).or_insert_with(|| {
+        let watched = signals.entry(topic.clone()).or_insert_with(|| {
             // The receiver is gone only when the client's thread is; then the safety poll is all there is.
-            let _ = self.interests.send(Interest::Watch(key.clone()));
+            let _ = self.interests.send(Interest::Watch(topic.clone()));
             Watched { signal: Arc::new(Signal::default()), watchers: 0, idle_since: None }
         });
         watched.watchers += 1;
         watched.idle_since = None;
-        Watch { hub: Arc::clone(self), key: key.clone(), signal: Arc::clone(&watched.signal) }
+        Watch { hub: Arc::clone(self), topic, signal: Arc::clone(&watched.signal) }
     }
 
-    fn unwatch(&self, key: &Key) {
+    /// Starts listening for a claim to be called.
+    pub(crate) fn expect(self: &Arc<Self>, claim: &Claim) -> Expected {
+        let signal = Arc::new(Signal::default());
+        self.expecting().insert(claim.clone(), Arc::clone(&signal));
+        Expected { hub: Arc::clone(self), claim: claim.clone(), signal }
+    }
+
+    fn unwatch(&self, topic: &Topic) {
         let mut signals = self.lock();
-        if let Some(watched) = signals.get_mut(key) {
+        if let Some(watched) = signals.get_mut(topic) {
             watched.watchers -= 1;
             if watched.watchers == 0 {
                 watched.idle_since = Some(self.clock.now());
@@ -208,16 +245,16 @@ impl Hub {
         }
     }
 
-    /// Lets go of keys nobody has waited for in a while; says when to look again.
+    /// Lets go of locks nobody has waited for in a while; says when to look again.
     fn let_go_of_idle(&self) -> Option<Duration> {
         let mut signals = self.lock();
         let now = self.clock.now();
         let mut next = None;
-        signals.retain(|key, watched| {
+        signals.retain(|topic, watched| {
             let Some(since) = watched.idle_since else { return true };
             let left = LINGER.saturating_sub(now.since(since));
             if left.is_zero() {
-                let _ = self.interests.send(Interest::Unwatch(key.clone()));
+                let _ = self.interests.send(Interest::Unwatch(topic.clone()));
                 return false;
             }
             next = Some(next.map_or(left, |next: Duration| next.min(left)));
@@ -226,16 +263,20 @@ impl Hub {
         next
     }
 
-    fn each(&self, key: Option<&Key>, tell: impl Fn(&Signal)) {
+    fn each(&self, topic: Option<&Topic>, tell: impl Fn(&Signal)) {
         let signals = self.lock();
-        match key {
-            Some(key) => signals.get(key).into_iter().for_each(|watched| tell(&watched.signal)),
+        match topic {
+            Some(topic) => signals.get(topic).into_iter().for_each(|watched| tell(&watched.signal)),
             None => signals.values().for_each(|watched| tell(&watched.signal)),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Watched>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Watched>> {
         self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expecting(&self) -> MutexGuard<'_, HashMap<Claim, Arc<Signal>>> {
+        self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -277,10 +318,10 @@ impl Signal {
     }
 }
 
-/// One waiter's ear on one key.
+/// One waiter's ear on one lock.
 pub(crate) struct Watch {
     hub: Arc<Hub>,
-    key: Key,
+    topic: Topic,
     signal: Arc<Signal>,
 }
 
@@ -308,6 +349,36 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.hub.unwatch(&self.key);
+        self.hub.unwatch(&self.topic);
+    }
+}
+
+/// The ear of a claim that stands in line.
+pub(crate) struct Expected {
+    hub: Arc<Hub>,
+    claim: Claim,
+    signal: Arc<Signal>,
+}
+
+impl Expected {
+    /// Whose ear it is.
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// To be read before the lock is asked; [`called`](Expected::called) then misses nothing that comes after.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.signal.get().epoch
+    }
+
+    /// Until the claim was called since `epoch`, or may have been.
+    pub(crate) async fn called(&self, epoch: u64) {
+        self.signal.until(|state| state.epoch != epoch).await;
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.hub.expecting().remove(&self.claim);
     }
 }

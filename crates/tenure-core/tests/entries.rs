@@ -95,7 +95,8 @@ async fn a_subscriber_that_fell_behind_can_tell_how_much_it_missed() {
         lock.lock().await.unwrap().release().await.unwrap();
     }
     assert!(events.next().await.is_some());
-    assert_eq!(events.missed(), 2000 - 1024);
+    // Two for every lock, and perhaps a renewal: the first hold is asked about when the client begins to listen.
+    assert!((2000 - 1024..=2001 - 1024).contains(&events.missed()), "{}", events.missed());
 }
 
 #[tokio::test]

@@ -6,26 +6,31 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tenure_kernel::{Claim, Operation, Outcome, Stay, Time, reentrant};
+//! use tenure_kernel::{Claim, Kind, Operation, Outcome, Record, Stay, Time, step};
 //!
 //! let claim = Claim::new("billing-7", 1);
 //! let acquire = Operation::Acquire { claim, lease: Duration::from_secs(30), under: Vec::new(), stay: Stay::No };
-//! let stepped = reentrant::step(reentrant::Record::default(), &acquire, Time::from_micros(1_000), 0);
+//! let stepped = step(Kind::Reentrant, Record::default(), &acquire, Time::from_micros(1_000), 0);
 //! assert!(matches!(stepped.outcome, Outcome::Granted(grant) if grant.token == 1_000));
 //! ```
 
 mod claim;
 mod key;
 pub mod kinds;
+mod line;
 mod operation;
 mod pattern;
 mod record;
+mod text;
 mod time;
 
 pub use claim::Claim;
 pub use key::{InvalidKey, Key};
-pub use kinds::{Kind, UnknownKind, reentrant, simple};
-pub use operation::{Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Sight, Stay, Token};
+pub use kinds::read_write::Share;
+pub use kinds::{Kind, UnknownKind, fair, read_write, reentrant, simple};
+pub use line::Waiter;
+pub use operation::{Busy, Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Sight, Stay, Token, Waiting};
 pub use pattern::{Pattern, Piece};
-pub use record::{Record, Stepped, Unreadable, step};
+pub use record::{Record, Stepped, Tombstone, step};
+pub use text::Unreadable;
 pub use time::Time;

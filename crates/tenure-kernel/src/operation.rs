@@ -80,6 +80,21 @@ pub enum Stay {
         /// Others of its client wait behind it: the client stays in line when this one is in.
         more: bool,
     },
+    /// It waits in a place of its own, where the kind of lock [has a line](Kind::has_line).
+    InLine {
+        /// For how long the place is kept for it, unless it asks again.
+        place: Duration,
+    },
+}
+
+impl Stay {
+    /// For how long a place in line is to be kept, if one is wanted.
+    pub fn place(self) -> Option<Duration> {
+        match self {
+            Self::InLine { place } => Some(place),
+            _ => None,
+        }
+    }
 }
 
 /// An entry that was given up before its answer was known.
@@ -97,10 +112,12 @@ pub struct Cancelled {
 pub enum Outcome {
     /// The claim holds now.
     Granted(Grant),
-    /// Another claim holds.
-    Busy(Holder),
+    /// Not now: others hold the lock, or come first.
+    Busy(Busy),
     /// The key is held as another kind; nothing was changed.
     Conflict(Kind),
+    /// Never: this claim waits for the asker to leave, and the asker would wait for it. Nothing was changed.
+    Deadlock(Claim),
     /// The entry was cancelled before it arrived; nothing was taken.
     Refused,
     /// The hold lasts at least as long as was asked.
@@ -130,6 +147,43 @@ pub struct Sight {
     pub holders: Vec<Holder>,
     /// How many wait for it, where the store knows.
     pub waiters: Option<u32>,
+    /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
+    pub line: Vec<Waiting>,
+}
+
+impl Sight {
+    /// So many of a line are seen at the most.
+    pub const LONGEST_LINE: usize = 100;
+}
+
+/// One who stands in line, as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The claim that waits.
+    pub claim: Claim,
+    /// As what it wants the lock.
+    pub kind: Kind,
+    /// For how long it has waited.
+    pub waited: Duration,
+}
+
+/// Why a lock is not granted now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Busy {
+    /// Who is in the way: of several, the one that holds for longest. None if the lock is free, but others come first.
+    pub holder: Option<Holder>,
+    /// How many stand before the asker, if it stands in line.
+    pub ahead: Option<u32>,
+    /// When it changes by itself if nobody does anything: the lease of all who hold ends then, or, of a free lock, the
+    /// place of the one who comes first. None if it never does.
+    pub again: Option<Duration>,
+}
+
+impl Busy {
+    /// Somebody holds it, and there is no line.
+    pub fn behind(holder: Holder) -> Self {
+        Self { again: holder.remaining, holder: Some(holder), ahead: None }
+    }
 }
 
 /// A hold as its holder sees it.

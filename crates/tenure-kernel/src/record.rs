@@ -1,114 +1,121 @@
-//! What a store keeps of one lock, whatever its kind: how to step it, and how to write it down.
+//! What a store keeps of one lock, whatever its kind, and how to step it.
 
-use crate::kinds::reentrant::{Entered, Hold, Tombstone};
-use crate::{Claim, Kind, Operation, Time, Token, reentrant, simple};
-use std::fmt;
-use std::str::FromStr;
+use crate::kinds::reentrant::Hold;
+use crate::{
+    Claim, Kind, Operation, Outcome, Share, Sight, Time, Token, Waiter, fair, line, read_write, reentrant, simple,
+};
 
-pub use crate::kinds::reentrant::{Record, Stepped};
+/// All that a store remembers of one lock. An empty record need not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Who is in, of a lock that one at a time can have.
+    pub hold: Option<Hold>,
+    /// Who is in, of a read-write lock, in the order in which they came.
+    pub shares: Vec<Share>,
+    /// Who stands in line, in the order in which they came.
+    pub line: Vec<Waiter>,
+    /// Readers who stood in line by then have waited for a writer who was in: they go before the next.
+    pub pass: Time,
+    /// Entries given up before their answers were known.
+    pub tombstones: Vec<Tombstone>,
+}
+
+/// A cancelled entry, remembered until `forget`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tombstone {
+    /// Whose entry.
+    pub claim: Claim,
+    /// Which entry of the claim's.
+    pub entry: u32,
+    /// When it may be forgotten.
+    pub forget: Time,
+}
+
+/// What a step leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stepped {
+    /// The record to keep.
+    pub record: Record,
+    /// The largest token handed out so far by this store, to keep beside all records.
+    pub watermark: Token,
+    /// The answer.
+    pub outcome: Outcome,
+    /// Those in line whose turn has come with this step: they would be let in if they asked.
+    pub called: Vec<Claim>,
+}
 
 /// Applies one operation to a lock of one kind, at one moment of the store's clock. `watermark` is the largest token the
 /// store has handed out, for any key; zero if it does not remember.
-pub fn step(kind: Kind, record: Record, operation: &Operation, now: Time, watermark: Token) -> Stepped {
-    match kind {
-        Kind::Reentrant => reentrant::step(record, operation, now, watermark),
-        Kind::Simple => simple::step(record, operation, now, watermark),
-    }
+pub fn step(kind: Kind, mut record: Record, operation: &Operation, now: Time, mut watermark: Token) -> Stepped {
+    // Before what has ended is forgotten: whoever comes first because of that is called too.
+    let could = line::admissible(&record);
+    record.forget_what_ended(now);
+    let outcome = match (operation, kind) {
+        (Operation::ForceRelease, _) => {
+            let sight = record.sight(now);
+            record.hold = None;
+            record.shares.clear();
+            Outcome::Forced(sight)
+        }
+        (Operation::Inspect, _) => Outcome::Seen(record.sight(now)),
+        (_, Kind::Reentrant) => reentrant::apply(kind, &mut record, operation, now, &mut watermark),
+        (_, Kind::Simple) => simple::apply(&mut record, operation, now, &mut watermark),
+        (_, Kind::Fair) => fair::apply(&mut record, operation, now, &mut watermark),
+        (_, Kind::Read | Kind::Write) => read_write::apply(kind, &mut record, operation, now, &mut watermark),
+    };
+    read_write::note_writers(&mut record, operation, now);
+    let called = line::admissible(&record).into_iter().filter(|claim| !could.contains(claim)).collect();
+    Stepped { record, watermark, outcome, called }
 }
 
-/// The first line of every record: what the lines after it mean.
-const VERSION: &str = "tenure 1";
-
-/// A record that this version cannot read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable(String);
-
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no record that this version can read: line=`{}`", self.0)
-    }
+/// The next token.
+pub(crate) fn count_up(watermark: &mut Token, now: Time) -> Token {
+    *watermark = watermark.saturating_add(1).max(now.as_micros());
+    *watermark
 }
 
-impl std::error::Error for Unreadable {}
-
-/// A line per thing, and the claim last on it, so that people can read it where they meet it.
-///
-/// ```
-/// use tenure_kernel::Record;
-///
-/// let written = "tenure 1\nheld reentrant 1700 1000 31000\nin 1 0 - a0b1:7\n";
-/// let record: Record = written.parse().unwrap();
-/// assert_eq!(record.hold.as_ref().map(|hold| hold.token), Some(1700));
-/// assert_eq!(record.to_string(), written);
-/// ```
-impl fmt::Display for Record {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{VERSION}")?;
-        if let Some(Hold { kind, token, since, ends, claims }) = &self.hold {
-            writeln!(f, "held {kind} {token} {} {}", since.as_micros(), ends.as_micros())?;
-            for Entered { claim, count, change, ends } in claims {
-                match ends {
-                    Some(ends) => writeln!(f, "in {count} {change} {} {claim}", ends.as_micros())?,
-                    None => writeln!(f, "in {count} {change} - {claim}")?,
-                }
-            }
-        }
-        for Tombstone { claim, entry, forget } in &self.tombstones {
-            writeln!(f, "cancelled {entry} {} {claim}", forget.as_micros())?;
-        }
-        Ok(())
+impl Record {
+    /// Whether there is nothing to keep.
+    pub fn is_empty(&self) -> bool {
+        self.hold.is_none() && self.shares.is_empty() && self.line.is_empty() && self.tombstones.is_empty()
     }
-}
 
-impl FromStr for Record {
-    type Err = Unreadable;
-
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let mut lines = text.lines();
-        let first = lines.next().unwrap_or_default();
-        if first != VERSION {
-            return Err(Unreadable(first.to_owned()));
-        }
-        let mut record = Self::default();
-        for line in lines {
-            read(&mut record, line).ok_or_else(|| Unreadable(line.to_owned()))?;
-        }
-        Ok(record)
+    /// As what the lock is held, if it is: to write, if anybody does.
+    pub fn kind(&self) -> Option<Kind> {
+        let side = |kind| self.shares.iter().any(|share| share.kind == kind).then_some(kind);
+        self.hold.as_ref().map(|hold| hold.kind).or_else(|| side(Kind::Write)).or_else(|| side(Kind::Read))
     }
-}
 
-fn read(record: &mut Record, line: &str) -> Option<()> {
-    let time = |text: &str| text.parse().ok().map(Time::from_micros);
-    let (what, rest) = line.split_once(' ')?;
-    match what {
-        "held" => {
-            let mut words = rest.split(' ');
-            let mut next = || words.next();
-            record.hold = Some(Hold {
-                kind: next()?.parse().ok()?,
-                token: next()?.parse().ok()?,
-                since: time(next()?)?,
-                ends: time(next()?)?,
-                claims: Vec::new(),
-            });
-        }
-        "in" => {
-            let mut words = rest.splitn(4, ' ');
-            let mut next = || words.next();
-            let (count, change) = (next()?.parse().ok()?, next()?.parse().ok()?);
-            let ends = match next()? {
-                "-" => None,
-                ends => Some(time(ends)?),
-            };
-            record.hold.as_mut()?.claims.push(Entered { claim: Claim::found(next()?), count, change, ends });
-        }
-        "cancelled" => {
-            let mut words = rest.splitn(3, ' ');
-            let mut next = || words.next();
-            let (entry, forget) = (next()?.parse().ok()?, time(next()?)?);
-            record.tombstones.push(Tombstone { claim: Claim::found(next()?), entry, forget });
-        }
-        _ => return None,
+    /// When the last of it may be forgotten.
+    pub fn forget_at(&self) -> Time {
+        let hold = self.hold.iter().map(|hold| hold.ends);
+        let (shares, line) = (self.shares.iter().map(|share| share.ends), self.line.iter().map(|waiter| waiter.ends));
+        let tombstones = self.tombstones.iter().map(|tombstone| tombstone.forget);
+        hold.chain(shares).chain(line).chain(tombstones).max().unwrap_or_default()
     }
-    Some(())
+
+    fn forget_what_ended(&mut self, now: Time) {
+        if let Some(hold) = &mut self.hold {
+            hold.claims.retain(|entered| entered.ends.is_none_or(|ends| ends > now));
+        }
+        self.hold.take_if(|hold| hold.ends <= now || hold.claims.is_empty());
+        self.shares.retain(|share| share.ends > now);
+        self.line.retain(|waiter| waiter.ends > now);
+        self.tombstones.retain(|tombstone| tombstone.forget > now);
+    }
+
+    pub(crate) fn is_cancelled(&self, claim: &Claim, entry: u32) -> bool {
+        self.tombstones.iter().any(|tombstone| tombstone.claim == *claim && tombstone.entry == entry)
+    }
+
+    /// The lock as others see it.
+    fn sight(&self, now: Time) -> Option<Sight> {
+        let kind = self.kind()?;
+        let holders = match &self.hold {
+            Some(hold) => hold.holders(now),
+            None => read_write::holders(&self.shares, now),
+        };
+        let waiters = kind.has_line().then(|| u32::try_from(self.waiting_for(kind).count()).unwrap_or(u32::MAX));
+        Some(Sight { kind, holders, waiters, line: line::seen(self.waiting_for(kind), now) })
+    }
 }

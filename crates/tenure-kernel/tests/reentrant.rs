@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::time::Duration;
-use tenure_kernel::reentrant::{Record, Stepped, step};
-use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Operation, Outcome, Stay, Time, Token};
+use tenure_kernel::{
+    Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Stay, Stepped, Time, Token, step,
+};
 
 /// A store's memory of one lock, and its clock.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +17,8 @@ struct Store {
 
 impl Store {
     fn apply(&mut self, operation: &Operation) -> Outcome {
-        let Stepped { record, watermark, outcome } =
-            step(std::mem::take(&mut self.record), operation, self.now, self.watermark);
+        let Stepped { record, watermark, outcome, .. } =
+            step(Kind::Reentrant, std::mem::take(&mut self.record), operation, self.now, self.watermark);
         self.record = record;
         self.watermark = watermark;
         outcome
@@ -37,7 +38,7 @@ impl Store {
 
     /// The record as it will be judged at this moment.
     fn current(&self) -> Record {
-        step(self.record.clone(), &Operation::Inspect, self.now, self.watermark).record
+        step(Kind::Reentrant, self.record.clone(), &Operation::Inspect, self.now, self.watermark).record
     }
 }
 

@@ -58,7 +58,7 @@ impl Redis {
         let seen = self.run(&look, within).await.and_then(|seen| reply::sight(&seen));
         match seen {
             Ok(Some(sight)) if !is_ours_or_shared(&sight) => Err(no_lock()),
-            Ok(Some(sight)) if sight.kind != kind => Ok(Outcome::Conflict(sight.kind)),
+            Ok(Some(sight)) if !sight.kind.goes_with(kind) => Ok(Outcome::Conflict(sight.kind)),
             Err(no_lock) if no_lock.kind == StoreErrorKind::Conflict => Err(no_lock),
             // It is gone by now, or there is no telling.
             _ => Err(error),
@@ -155,19 +155,21 @@ impl Backend for Redis {
             let looked = matches!(answer, Ok(Value::Int(token)) if token > 0);
             in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
         }
-        let answer = match answer {
-            Err(error) if error.kind == StoreErrorKind::Conflict && matches!(operation, Operation::Acquire { .. }) => {
-                // Boxed, as all that is rare.
-                return Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await;
-            }
-            answer => answer?,
-        };
+        if let Operation::Acquire { stay, .. } = operation {
+            return match answer.and_then(|answer| reply::acquired(kind, &answer)) {
+                Ok(outcome) => {
+                    self.lines.heed(key, *stay, &outcome);
+                    Ok(outcome)
+                }
+                Err(error) if error.kind == StoreErrorKind::Conflict => {
+                    // Boxed, as all that is rare.
+                    Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await
+                }
+                Err(error) => Err(error),
+            };
+        }
+        let answer = answer?;
         match operation {
-            Operation::Acquire { stay, .. } => {
-                let outcome = reply::acquired(&answer)?;
-                self.lines.heed(key, *stay, &outcome);
-                Ok(outcome)
-            }
             Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left: 0, .. } => reply::released(&answer),

@@ -46,6 +46,7 @@ pub(crate) struct Hints {
 
 /// One operation on one lock.
 pub(crate) struct Step<'a> {
+    kind: Kind,
     key: &'a Key,
     operation: &'a Operation,
     hints: Hints,
@@ -70,7 +71,7 @@ impl<'a> Step<'a> {
                 ));
             }
         };
-        Ok(Self { key, operation, hints, script })
+        Ok(Self { kind, key, operation, hints, script })
     }
 }
 
@@ -84,8 +85,28 @@ impl Call for Step<'_> {
     }
 
     fn write(&self, command: &mut Cmd) {
-        let (key, name) = (self.key, self.key.as_str());
+        let (key, name, kind) = (self.key, self.key.as_str(), self.kind);
         match self.operation {
+            Operation::Acquire { claim, under, lease, stay } if kind.has_line() => {
+                let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
+                if kind == Kind::Fair {
+                    command.arg(5).arg(name).arg(names::WATERMARK).arg(tombstone);
+                    command.arg(names::queue(key)).arg(names::queue_places(key));
+                    command.arg(claim.as_str()).arg(Millis(*lease)).arg(names::NOTICE);
+                } else {
+                    command.arg(10).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::channel(kind, key));
+                    read_write(command, key);
+                    command.arg(claim.as_str()).arg(Millis(*lease)).arg(kind.name());
+                }
+                match stay.place() {
+                    Some(place) => command.arg(Millis(place)),
+                    None => command.arg(""),
+                };
+                command.arg(Lineage(under));
+                if kind.is_side() {
+                    command.arg(names::NOTICE);
+                }
+            }
             Operation::Acquire { claim, under, lease, stay } => {
                 let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
                 command.arg(4).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::line(key));
@@ -94,7 +115,7 @@ impl Call for Step<'_> {
                 match (stay, self.hints.since) {
                     (Stay::No, _) => command.arg(""),
                     (Stay::Waited { .. }, Some(since)) => command.arg(since),
-                    (Stay::Waits | Stay::Waited { .. }, _) => command.arg("waits"),
+                    _ => command.arg("waits"),
                 };
                 if claim.is_nested() {
                     command.arg(Lineage(under));
@@ -103,15 +124,27 @@ impl Call for Step<'_> {
                 }
             }
             Operation::Reenter { claim, entry, count, change, lease } => {
-                command.arg(2).arg(name).arg(names::tombstone(key, claim, *entry));
+                command.arg(if kind.is_side() { 3 } else { 2 }).arg(name).arg(names::tombstone(key, claim, *entry));
+                side(command, kind, key);
                 command.arg(claim.as_str()).arg(*count).arg(*change).arg(Millis(*lease));
             }
             Operation::Renew { claim, lease } => {
-                command.arg(1).arg(name).arg(claim.as_str()).arg(Millis(*lease));
+                command.arg(if kind.is_side() { 2 } else { 1 }).arg(name);
+                side(command, kind, key);
+                command.arg(claim.as_str()).arg(Millis(*lease));
             }
             Operation::Release { claim, left: 0, keep, cancel, .. } => {
-                command.arg(if cancel.is_some() { 4 } else { 3 });
-                command.arg(name).arg(names::channel(key)).arg(names::line(key));
+                let own = match kind {
+                    Kind::Fair => 4,
+                    Kind::Read | Kind::Write => 8,
+                    _ => 3,
+                };
+                command.arg(own + usize::from(cancel.is_some())).arg(name).arg(names::channel(kind, key));
+                match kind {
+                    Kind::Fair => drop(command.arg(names::queue(key)).arg(names::queue_places(key))),
+                    Kind::Read | Kind::Write => read_write(command, key),
+                    _ => drop(command.arg(names::line(key))),
+                }
                 if let Some(cancel) = cancel {
                     command.arg(names::tombstone(key, claim, cancel.entry));
                 }
@@ -126,10 +159,11 @@ impl Call for Step<'_> {
                 }
             }
             Operation::Release { claim, left, change, lease, cancel, .. } => {
-                match cancel {
-                    None => command.arg(1).arg(name),
-                    Some(cancel) => command.arg(2).arg(name).arg(names::tombstone(key, claim, cancel.entry)),
-                };
+                command.arg(1 + usize::from(cancel.is_some()) + usize::from(kind.is_side())).arg(name);
+                if let Some(cancel) = cancel {
+                    command.arg(names::tombstone(key, claim, cancel.entry));
+                }
+                side(command, kind, key);
                 command.arg(claim.as_str()).arg(*left).arg(*change).arg(Millis(*lease));
                 if let Some(cancel) = cancel {
                     command.arg(Millis(cancel.remember));
@@ -137,9 +171,30 @@ impl Call for Step<'_> {
             }
             // To look, or by force; `new` has let nothing else through.
             _ => {
-                command.arg(3).arg(name).arg(names::channel(key)).arg(names::line(key)).arg(names::NOTICE);
+                command.arg(12).arg(name).arg(names::channel(Kind::Reentrant, key)).arg(names::line(key));
+                command.arg(names::queue(key)).arg(names::queue_places(key)).arg(names::channel(Kind::Read, key));
+                read_write(command, key);
+                command.arg(names::NOTICE);
             }
         }
+    }
+}
+
+/// The keys of a read-write lock, as `rw/look.lua` names them.
+fn read_write(command: &mut Cmd, key: &Key) {
+    for kind in [Kind::Read, Kind::Write] {
+        command.arg(names::side(kind, key));
+    }
+    for kind in [Kind::Write, Kind::Read] {
+        command.arg(names::waiting(kind, key));
+    }
+    command.arg(names::places(key)).arg(names::pass(key));
+}
+
+/// The side of a read-write lock, if it is one.
+fn side(command: &mut Cmd, kind: Kind, key: &Key) {
+    if kind.is_side() {
+        command.arg(names::side(kind, key));
     }
 }
 
@@ -159,9 +214,11 @@ impl Call for Renewals<'_> {
     }
 
     fn write(&self, command: &mut Cmd) {
-        command.arg(self.renewals.len());
+        let sides = self.renewals.iter().filter(|renewal| renewal.kind.is_side()).count();
+        command.arg(self.renewals.len() + sides);
         for renewal in self.renewals {
             command.arg(renewal.key.as_str());
+            side(command, renewal.kind, &renewal.key);
         }
         for renewal in self.renewals {
             command.arg(renewal.claim.as_str());

@@ -1,42 +1,42 @@
-//! Which keys are waited for on which channel.
+//! Which locks are listened for on which channel.
 
 use crate::names;
 use std::collections::HashMap;
-use tenure_core::Key;
+use tenure_core::Topic;
 
 /// The channels that are listened to, and whom a message there concerns. Two keys may share one: by Redisson's brace rule
 /// `x` and `{x}` are two locks, and their releases are made known in the same place.
 #[derive(Default)]
-pub(crate) struct Channels(HashMap<String, Vec<Key>>);
+pub(crate) struct Channels(HashMap<String, Vec<Topic>>);
 
 impl Channels {
-    /// Adds a key. Its channel, if nobody has listened to that so far.
-    pub(crate) fn add(&mut self, key: &Key) -> Option<String> {
-        let name = names::channel(key).to_string();
+    /// Adds a lock. Its channel, if nobody has listened to that so far.
+    pub(crate) fn add(&mut self, topic: &Topic) -> Option<String> {
+        let name = names::channel(topic.kind, &topic.key).to_string();
         match self.0.get_mut(&name) {
-            Some(keys) => {
-                if !keys.contains(key) {
-                    keys.push(key.clone());
+            Some(topics) => {
+                if !topics.contains(topic) {
+                    topics.push(topic.clone());
                 }
                 None
             }
             None => {
-                self.0.insert(name.clone(), vec![key.clone()]);
+                self.0.insert(name.clone(), vec![topic.clone()]);
                 Some(name)
             }
         }
     }
 
-    /// Takes a key away. Its channel, if it was the last there.
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<String> {
-        let name = names::channel(key).to_string();
-        let keys = self.0.get_mut(&name)?;
-        keys.retain(|other| other != key);
-        if keys.is_empty() { self.0.remove_entry(&name).map(|(name, _)| name) } else { None }
+    /// Takes a lock away. Its channel, if it was the last there.
+    pub(crate) fn remove(&mut self, topic: &Topic) -> Option<String> {
+        let name = names::channel(topic.kind, &topic.key).to_string();
+        let topics = self.0.get_mut(&name)?;
+        topics.retain(|other| other != topic);
+        if topics.is_empty() { self.0.remove_entry(&name).map(|(name, _)| name) } else { None }
     }
 
-    /// The keys that a message on this channel is about.
-    pub(crate) fn keys(&self, channel: &str) -> &[Key] {
+    /// The locks that a message on this channel is about.
+    pub(crate) fn topics(&self, channel: &str) -> &[Topic] {
         self.0.get(channel).map_or(&[], Vec::as_slice)
     }
 }
@@ -44,18 +44,19 @@ impl Channels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tenure_core::{Key, Kind};
 
     #[test]
     fn a_channel_is_listened_to_until_the_last_key_is_gone() {
-        let [plain, braced] = ["x", "{x}"].map(|key| Key::new(key).unwrap());
+        let [plain, braced] = ["x", "{x}"].map(|key| Topic::of(Kind::Simple, &Key::new(key).unwrap()));
         let mut channels = Channels::default();
         let channel = channels.add(&plain).expect("it is new");
         assert_eq!((channels.add(&braced), channels.add(&plain)), (None, None));
-        assert_eq!(channels.keys(&channel), [plain.clone(), braced.clone()]);
+        assert_eq!(channels.topics(&channel), [plain.clone(), braced.clone()]);
         assert_eq!(channels.remove(&plain), None);
-        assert_eq!(channels.keys(&channel), std::slice::from_ref(&braced));
+        assert_eq!(channels.topics(&channel), std::slice::from_ref(&braced));
         assert_eq!(channels.remove(&plain), None);
         assert_eq!(channels.remove(&braced), Some(channel.clone()));
-        assert_eq!((channels.remove(&braced), channels.keys(&channel).len()), (None, 0));
+        assert_eq!((channels.remove(&braced), channels.topics(&channel).len()), (None, 0));
     }
 }

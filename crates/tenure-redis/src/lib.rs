@@ -10,6 +10,7 @@ mod channels;
 mod config;
 mod driver;
 mod error;
+mod found;
 mod lines;
 mod links;
 mod names;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tenure_core::{Holder, Key, Outcome, Stay};
+use tenure_core::{Busy, Holder, Key, Outcome, Stay};
 
 /// For each key this client waits for: since when, in server time.
 #[derive(Default)]
@@ -24,7 +24,9 @@ impl Lines {
                 self.lock().insert(key.clone(), grant.token);
             }
             (Stay::Waited { more: false }, Outcome::Granted(_)) => self.leave(key),
-            (Stay::Waits | Stay::Waited { .. }, Outcome::Busy(holder)) => self.stand(key, holder),
+            (Stay::Waits | Stay::Waited { .. }, Outcome::Busy(Busy { holder: Some(holder), .. })) => {
+                self.stand(key, holder);
+            }
             _ => {}
         }
     }

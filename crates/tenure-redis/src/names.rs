@@ -4,7 +4,7 @@
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 use std::fmt;
 use std::io::Write;
-use tenure_core::{Claim, Key};
+use tenure_core::{Claim, Key, Kind};
 
 /// The largest token handed out so far.
 pub(crate) const WATERMARK: &str = "tenure:fence";
@@ -20,13 +20,43 @@ pub(crate) struct Beside<'a> {
 }
 
 /// Where releases of a lock are made known; a Java service on Redisson publishes and listens there too.
-pub(crate) fn channel(key: &Key) -> Beside<'_> {
-    Beside { what: "redisson_lock__channel", key, entry: None }
+pub(crate) fn channel(kind: Kind, key: &Key) -> Beside<'_> {
+    Beside { what: if kind.is_side() { "redisson_rwlock" } else { "redisson_lock__channel" }, key, entry: None }
 }
 
 /// Where the clients that wait for a lock stand in line.
 pub(crate) fn line(key: &Key) -> Beside<'_> {
     Beside { what: "tenure:line", key, entry: None }
+}
+
+/// The line for a fair lock, by when each came to it.
+pub(crate) fn queue(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:queue", key, entry: None }
+}
+
+/// Until when each place in that line is kept.
+pub(crate) fn queue_places(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:queue:places", key, entry: None }
+}
+
+/// Who has a side of a read-write lock, by when their leases end.
+pub(crate) fn side(kind: Kind, key: &Key) -> Beside<'_> {
+    Beside { what: if kind == Kind::Read { "tenure:reading" } else { "tenure:writing" }, key, entry: None }
+}
+
+/// Who waits for a side of a read-write lock, by when they came.
+pub(crate) fn waiting(kind: Kind, key: &Key) -> Beside<'_> {
+    Beside { what: if kind == Kind::Read { "tenure:readers" } else { "tenure:writers" }, key, entry: None }
+}
+
+/// Until when each place in the line for a read-write lock is kept.
+pub(crate) fn places(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:places", key, entry: None }
+}
+
+/// By when readers have come who go before the next writer.
+pub(crate) fn pass(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:pass", key, entry: None }
 }
 
 /// Where it is remembered that an entry was given up.
@@ -87,8 +117,8 @@ mod tests {
     #[test]
     fn names_follow_the_brace_rule() {
         let (plain, braced) = (Key::new("order:pay").unwrap(), Key::new("{order}:pay").unwrap());
-        assert_eq!(channel(&plain).to_string(), "redisson_lock__channel:{order:pay}");
-        assert_eq!(channel(&braced).to_string(), "redisson_lock__channel:{order}:pay");
+        assert_eq!(channel(Kind::Simple, &plain).to_string(), "redisson_lock__channel:{order:pay}");
+        assert_eq!(channel(Kind::Fair, &braced).to_string(), "redisson_lock__channel:{order}:pay");
         assert_eq!(tombstone(&plain, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled:{order:pay}:c:7/2");
     }
 }

@@ -35,7 +35,7 @@ pub(crate) static REENTRANT: Scripts = Scripts {
     acquire: script!("common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
-    release: script!("reentrant/release", "nested/rest", "common/note"),
+    release: script!("reentrant/release", "nested/rest", "common/tell", "common/note"),
     leave: script!("reentrant/leave", "reentrant/count"),
 };
 
@@ -44,7 +44,7 @@ pub(crate) static NESTED: Scripts = Scripts {
     acquire: script!("nested/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
     reenter: script!("reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
-    release: script!("nested/release", "nested/rest", "common/note"),
+    release: script!("nested/release", "nested/rest", "common/tell", "common/note"),
     leave: script!("reentrant/leave", "nested/count"),
 };
 
@@ -53,8 +53,51 @@ pub(crate) static SIMPLE: Scripts = Scripts {
     acquire: script!("common/token", "simple/acquire", "common/line", "simple/holder"),
     reenter: script!("simple/reenter"),
     renew: script!("simple/renew"),
-    release: script!("simple/release", "common/note"),
+    release: script!("simple/release", "common/tell", "common/note"),
     leave: script!("simple/reenter"),
+};
+
+/// For claims that take a fair lock for themselves.
+pub(crate) static FAIR: Scripts = Scripts {
+    acquire: script!("fair/acquire", "fair/line", "fair/enter"),
+    reenter: script!("reentrant/reenter", "reentrant/count"),
+    renew: script!("reentrant/renew"),
+    release: script!(
+        "fair/release",
+        "fair/line",
+        "fair/leave",
+        "reentrant/release",
+        "nested/rest",
+        "fair/tell",
+        "common/note"
+    ),
+    leave: script!("reentrant/leave", "reentrant/count"),
+};
+
+/// For claims on fair locks that stand under others.
+pub(crate) static NESTED_FAIR: Scripts = Scripts {
+    acquire: script!("fair/acquire", "fair/line", "fair/enter"),
+    reenter: script!("reentrant/reenter", "nested/count"),
+    renew: script!("nested/renew"),
+    release: script!(
+        "fair/release",
+        "fair/line",
+        "fair/leave",
+        "nested/release",
+        "nested/rest",
+        "fair/tell",
+        "common/note"
+    ),
+    leave: script!("reentrant/leave", "nested/count"),
+};
+
+/// For claims on either side of a read-write lock.
+pub(crate) static READ_WRITE: Scripts = Scripts {
+    acquire: script!("rw/acquire_keys", "rw/look", "rw/acquire"),
+    reenter: script!("reentrant/reenter", "rw/count"),
+    renew: script!("rw/renew"),
+    release: script!("rw/release_keys", "rw/look", "rw/release", "common/note"),
+    leave: script!("reentrant/leave", "rw/count"),
 };
 
 /// For whoever looks.
@@ -68,6 +111,9 @@ impl Scripts {
             Kind::Reentrant if claim.is_nested() => Ok(&NESTED),
             Kind::Reentrant => Ok(&REENTRANT),
             Kind::Simple => Ok(&SIMPLE),
+            Kind::Fair if claim.is_nested() => Ok(&NESTED_FAIR),
+            Kind::Fair => Ok(&FAIR),
+            Kind::Read | Kind::Write => Ok(&READ_WRITE),
             other => Err(StoreError::new(
                 StoreErrorKind::Unsupported,
                 format!("this version of the redis backend does not know the kind: kind={other}"),

@@ -5,7 +5,7 @@ use crate::driver::{Driver, Ear, Message};
 use crate::lines::Lines;
 use crate::names;
 use std::time::{Duration, Instant};
-use tenure_core::{Claim, HeldBack, Interest, Key, Port, Pusher, StoreError, StoreErrorKind};
+use tenure_core::{Claim, HeldBack, Interest, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 /// How often a quiet connection is asked whether anybody is there.
@@ -21,9 +21,9 @@ pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) 
     loop {
         let opened = Instant::now();
         let error = match open(driver, &mut port).await {
-            Ok((mut ear, mut channels, keys)) => {
-                for key in &keys {
-                    pusher.live(key);
+            Ok((mut ear, mut channels, topics)) => {
+                for topic in &topics {
+                    pusher.live(topic);
                 }
                 // The server may have been restarted empty, and notices may have been missed: ask about every hold.
                 pusher.may_have_forgotten();
@@ -60,8 +60,8 @@ async fn idle(pause: Duration, lines: &Lines, port: &mut Port) {
         tokio::select! {
             () = &mut over => return,
             interest = port.next() => {
-                if let Interest::Unwatch(key) = interest {
-                    lines.leave(&key);
+                if let Interest::Unwatch(topic) = interest {
+                    lines.leave(&topic.key);
                 }
             }
         }
@@ -69,13 +69,13 @@ async fn idle(pause: Duration, lines: &Lines, port: &mut Port) {
 }
 
 /// A connection that listens to all that is wanted now, and what that is.
-async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, Channels, Vec<Key>), StoreError> {
+async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, Channels, Vec<Topic>), StoreError> {
     let mut ear = driver.listen(ANSWER_WITHIN).await?;
-    let (keys, mut channels) = (port.watched(), Channels::default());
-    let mut all: Vec<String> = keys.iter().filter_map(|key| channels.add(key)).collect();
+    let (topics, mut channels) = (port.watched(), Channels::default());
+    let mut all: Vec<String> = topics.iter().filter_map(|topic| channels.add(topic)).collect();
     all.push(names::notice(port.client()));
     ear.subscribe(&all, ANSWER_WITHIN).await?;
-    Ok((ear, channels, keys))
+    Ok((ear, channels, topics))
 }
 
 /// Hears and passes on until the connection is lost; says why it was.
@@ -93,15 +93,20 @@ async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut
                     Ok(())
                 }
                 Some(message) => {
-                    for key in channels.keys(&message.channel) {
-                        if lines.since(key).is_some() { held_back.put(key) } else { pusher.wake(key) }
+                    for topic in channels.topics(&message.channel) {
+                        match topic.kind {
+                            // The last reader has left: no news to those who wait to read.
+                            Kind::Read if message.payload == b"0" => {}
+                            Kind::Reentrant if lines.since(&topic.key).is_some() => held_back.put(&topic.key),
+                            _ => pusher.wake(topic),
+                        }
                     }
                     Ok(())
                 }
                 None => Err(crate::error::unanswered()),
             },
             key = held_back.next() => {
-                pusher.wake(&key);
+                pusher.wake(&Topic::of(Kind::Reentrant, &key));
                 Ok(())
             }
             interest = port.next() => heed(lines, interest, ear, port, channels, &pusher).await,
@@ -120,9 +125,10 @@ fn heed_notice(message: &Message, pusher: &Pusher, held_back: &mut HeldBack) {
         Some(("turn", key)) => {
             if let Ok(key) = Key::new(key) {
                 held_back.remove(&key);
-                pusher.wake(&key);
+                pusher.wake(&Topic::of(Kind::Reentrant, &key));
             }
         }
+        Some(("call", claim)) => pusher.call(&Claim::found(claim)),
         Some(("forced", claim)) => pusher.forced(&Claim::found(claim)),
         _ => tracing::debug!(%text, "a notice that means nothing to this version"),
     }
@@ -138,19 +144,19 @@ async fn heed(
     pusher: &Pusher,
 ) -> Result<(), StoreError> {
     let (come, gone) = port.piled_up(first);
-    for key in &gone {
-        lines.leave(key);
+    for topic in &gone {
+        lines.leave(&topic.key);
     }
-    let names: Vec<String> = gone.iter().filter_map(|key| channels.remove(key)).collect();
+    let names: Vec<String> = gone.iter().filter_map(|topic| channels.remove(topic)).collect();
     if !names.is_empty() {
         ear.unsubscribe(&names, ANSWER_WITHIN).await?;
     }
-    let names: Vec<String> = come.iter().filter_map(|key| channels.add(key)).collect();
+    let names: Vec<String> = come.iter().filter_map(|topic| channels.add(topic)).collect();
     if !names.is_empty() {
         ear.subscribe(&names, ANSWER_WITHIN).await?;
     }
-    for key in &come {
-        pusher.live(key);
+    for topic in &come {
+        pusher.live(topic);
     }
     Ok(())
 }

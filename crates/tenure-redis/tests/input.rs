@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use support::{LEASE, PATIENCE, ask, backend, builder, client, eventually, ms};
-use tenure_core::{Client, Error, ErrorKind, Options};
+use tenure_core::{Client, Error, ErrorKind, Kind, Options};
 use tenure_redis::Config;
 use tenure_redis::redis::Value;
 use tenure_testkit::RedisServer;
@@ -124,20 +124,22 @@ async fn conflicts(what: &str, put: impl FnOnce(&RedisServer)) {
     put(&server);
     let before = contents(&server);
     assert_ne!(before.0, Value::Nil);
-    let lock = client.lock("k").unwrap();
-    let errors = [
-        ("lock", lock.lock().await.err()),
-        ("lock_timeout", lock.lock_timeout(LEASE).await.err()),
-        ("try_lock", lock.try_lock().await.err()),
-        ("inspect", lock.inspect().await.err()),
-        ("is_locked", lock.is_locked().await.err()),
-        ("force_release", lock.force_release().await.err()),
-    ];
-    for (operation, error) in errors {
-        let error = error.unwrap_or_else(|| panic!("{operation} was fine with {what}"));
-        assert_eq!(error.kind(), ErrorKind::Conflict, "{operation} on {what}: {error}");
-        let said = error.to_string();
-        assert!(said.contains("is no lock, choose another key") && said.contains("key=`k`"), "{operation}: {said}");
+    for kind in [Kind::Reentrant, Kind::Fair, Kind::Read, Kind::Write] {
+        let lock = client.lock_of(kind, "k").unwrap();
+        let errors = [
+            ("lock", lock.lock().await.err()),
+            ("lock_timeout", lock.lock_timeout(LEASE).await.err()),
+            ("try_lock", lock.try_lock().await.err()),
+            ("inspect", lock.inspect().await.err()),
+            ("is_locked", lock.is_locked().await.err()),
+            ("force_release", lock.force_release().await.err()),
+        ];
+        for (operation, error) in errors {
+            let error = error.unwrap_or_else(|| panic!("{operation} as {kind} was fine with {what}"));
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{operation} as {kind} on {what}: {error}");
+            let said = error.to_string();
+            assert!(said.contains("is no lock, choose another key") && said.contains("key=`k`"), "{operation}: {said}");
+        }
     }
     assert!(client.list("*").await.unwrap().is_empty());
     client.close(PATIENCE).await.unwrap();
@@ -150,8 +152,8 @@ async fn keys_of_others_are_conflicts_and_stay_unharmed() {
     conflicts("a string", |server| drop(server.command(&["SET", "k", "v"]))).await;
     conflicts("a list", |server| drop(server.command(&["RPUSH", "k", "a", "b"]))).await;
     conflicts("a user's hash", |server| drop(server.command(&["HSET", "k", "name", "x", "mail", "y"]))).await;
-    conflicts("a read-write lock", |server| {
-        server.command(&["HSET", "k", "mode", "read", &format!("{uuid}:1"), "1"]);
+    conflicts("a user's hash with a mode", |server| {
+        server.command(&["HSET", "k", "mode", "dark", &format!("{uuid}:1"), "1"]);
     })
     .await;
     conflicts("a huge hash", |server| {
@@ -162,6 +164,29 @@ async fn keys_of_others_are_conflicts_and_stay_unharmed() {
         }
     })
     .await;
+}
+
+/// A read-write lock as Redisson has it is one to us too, in the way of those who want a side, and a conflict for others.
+#[tokio::test]
+async fn a_read_write_lock_of_another_library_is_one() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let claim = "01234567-89ab-cdef-0123-456789abcdef:1";
+    server.command(&["HSET", "k", "mode", "read", claim, "2"]);
+    server.command(&["PEXPIRE", "k", "60000"]);
+    let before = contents(&server);
+    let lock = client.rw_lock("k").unwrap();
+    let held = lock.read().inspect().await.unwrap().unwrap();
+    assert_eq!((held.kind, held.holder().count, held.holder().token), (Kind::Read, 2, None));
+    assert!(lock.read().try_lock().await.unwrap().is_none() && lock.write().try_lock().await.unwrap().is_none());
+    assert_eq!(lock.write().lock_timeout(ms(50)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    for kind in [Kind::Reentrant, Kind::Simple, Kind::Fair] {
+        let error = client.lock_of(kind, "k").unwrap().lock_timeout(ms(50)).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Conflict && error.to_string().contains("held as=read"), "{kind}: {error}");
+    }
+    assert_eq!(contents(&server), before);
+    assert!(lock.read().force_release().await.unwrap().is_some());
+    assert_eq!(lock.read().inspect().await.unwrap(), None);
 }
 
 /// What others keep in a hash or a string may look like a lock of ours from afar. Whoever waits for it leaves no mark.

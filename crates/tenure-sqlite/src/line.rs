@@ -9,7 +9,7 @@ use crate::error::Failure;
 use crate::file::{File, Lasting};
 use crate::locks::{bytes, moment};
 use rusqlite::{OptionalExtension, params};
-use tenure_core::{Key, Outcome, Stay};
+use tenure_core::{Claim, Key, Outcome, Stay};
 
 /// How a client stands in line. The order is that in which they are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) struct Call {
 pub(crate) const TURN: &str = "turn";
 /// The lock is free, but it is somebody else's turn.
 pub(crate) const FREE: &str = "free";
+/// It is the turn of a claim of this client's that stands in line.
+pub(crate) const CALL: &str = "call";
 /// A claim of this client's was released by force.
 pub(crate) const FORCED: &str = "forced";
 /// Too much has happened to tell, or what lies beside the file was removed: look at everything.
@@ -106,8 +108,9 @@ impl File {
     }
 
     /// Whom to tell of what has happened to a lock. Those of the line who died are taken out of it.
-    pub(crate) fn calls(&self, key: &Key, outcome: &Outcome) -> Result<Vec<Call>, Failure> {
-        let mut calls = Vec::new();
+    pub(crate) fn calls(&self, key: &Key, outcome: &Outcome, called: &[Claim]) -> Result<Vec<Call>, Failure> {
+        let call = |claim: &Claim| Call { client: claim.client().to_owned(), words: format!("{CALL} {claim}") };
+        let mut calls: Vec<Call> = called.iter().map(call).collect();
         match outcome {
             Outcome::Released | Outcome::Left => {}
             Outcome::Forced(Some(sight)) => {
@@ -143,7 +146,9 @@ impl File {
             let waiting = self.in_line(bytes(key))?.into_iter();
             let waiting =
                 waiting.filter(|(client, state)| *state < State::Served as i64 && self.bells.is_heard(client));
-            sight.waiters = Some(u32::try_from(waiting.count()).unwrap_or(u32::MAX));
+            let waiting = u32::try_from(waiting.count()).unwrap_or(u32::MAX);
+            // A line of claims is in the record, and was counted there.
+            sight.waiters.get_or_insert(waiting);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::file::{File, Lasting};
 use crate::machine;
 use rusqlite::params;
 use tenure_core::kernel::{Record, Stepped, Time, step};
-use tenure_core::{Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token};
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token};
 
 /// How far the ceiling is raised: tokens follow the clock in microseconds, so that the disk is synced every ten seconds at
 /// the most, and what is left out after a power loss has passed before the machine is up again.
@@ -28,12 +28,12 @@ impl File {
             return Ok(outcome);
         }
         let work = |file: &Self| {
-            let mut outcome = file.step(kind, key, operation)?;
+            let (mut outcome, called) = file.step(kind, key, operation)?;
             if let Operation::Acquire { claim, stay, .. } = operation {
                 file.keep_place(key, claim.client(), *stay, &outcome)?;
             }
             file.count_waiters(key, &mut outcome)?;
-            let calls = file.calls(key, &outcome)?;
+            let calls = file.calls(key, &outcome, &called)?;
             file.sweep()?;
             Ok((outcome, calls))
         };
@@ -70,7 +70,7 @@ impl File {
     }
 
     /// One step, written down. To be called in a transaction that writes.
-    fn step(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Outcome, Failure> {
+    fn step(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<(Outcome, Vec<Claim>), Failure> {
         let before = self.load(key)?.unwrap_or_default();
         let tokens = matches!(operation, Operation::Acquire { .. });
         let watermark = if tokens { self.meta("watermark")?.max(machine::floor()) } else { 0 };
@@ -82,7 +82,7 @@ impl File {
         if tokens && stepped.watermark != watermark {
             self.hand_out(stepped.watermark)?;
         }
-        Ok(stepped.outcome)
+        Ok((stepped.outcome, stepped.called))
     }
 
     /// Notes that a token is handed out.
@@ -104,7 +104,7 @@ impl File {
         self.write(Lasting::No, |file| {
             let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
                 let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-                Ok(file.step(*kind, key, &operation)? == Outcome::Renewed)
+                Ok(file.step(*kind, key, &operation)?.0 == Outcome::Renewed)
             };
             renewals.iter().map(renew).collect()
         })

@@ -4,11 +4,11 @@ use crate::actor::Lane;
 use crate::backend::Sqlite;
 use crate::bells::{Hook, LONGEST};
 use crate::file::File;
-use crate::line::{FORCED, FREE, LOOK, TURN};
+use crate::line::{CALL, FORCED, FREE, LOOK, TURN};
 use std::future::pending;
 use std::pin::Pin;
 use std::time::Duration;
-use tenure_core::{Claim, HeldBack, Key, Port, Pusher, StoreError, StoreErrorKind};
+use tenure_core::{Claim, HeldBack, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic};
 use tokio::net::UnixDatagram;
 use tokio::sync::watch;
 
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 type Openings = watch::Receiver<u64>;
 
 /// A place in line that is being taken.
-type Standing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Key>, StoreError>> + Send + 'a>>;
+type Standing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Topic>, StoreError>> + Send + 'a>>;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 /// So many calls are heeded before anybody else has a turn on this thread.
@@ -52,7 +52,7 @@ async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Hook, O
     // What has piled up is among what is watched.
     while port.try_next().is_some() {}
     let (client, watched) = (port.client().to_owned(), port.watched());
-    let keys = watched.clone();
+    let keys = lines(&watched);
     let mut openings = sqlite.openings.clone();
     let ((bell, hook), openings) = sqlite
         .actor
@@ -66,8 +66,8 @@ async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Hook, O
         .await?;
     let bell = UnixDatagram::from_std(bell)
         .map_err(|error| StoreError::new(StoreErrorKind::Unexpected, format!("no ear for the bell: {error}")))?;
-    for key in &watched {
-        port.pusher().live(key);
+    for topic in &watched {
+        port.pusher().live(topic);
     }
     Ok((bell, hook, openings))
 }
@@ -98,12 +98,12 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
                 },
                 Err(error) => return StoreError::new(StoreErrorKind::Unreachable, error.to_string()),
             },
-            key = ear.held_back.next() => ear.pusher.wake(&key),
+            key = ear.held_back.next() => ear.pusher.wake(&Topic::of(Kind::Reentrant, &key)),
             stood = stood => match stood {
                 Ok(come) => {
                     standing = None;
-                    for key in &come {
-                        ear.pusher.live(key);
+                    for topic in &come {
+                        ear.pusher.live(topic);
                     }
                 }
                 Err(error) => return error,
@@ -131,15 +131,16 @@ impl Ear<'_> {
         match words.split_once(' ').map(|(word, rest)| (word, rest, Key::new(rest))) {
             Some((TURN, _, Ok(key))) => {
                 self.held_back.remove(&key);
-                self.pusher.wake(&key);
+                self.pusher.wake(&Topic::of(Kind::Reentrant, &key));
             }
             Some((FREE, _, Ok(key))) => self.held_back.put(&key),
+            Some((CALL, claim, _)) => self.pusher.call(&Claim::found(claim)),
             Some((FORCED, claim, _)) => self.pusher.forced(&Claim::found(claim)),
             None if words == LOOK => {
                 // Whatever the thread is asked, it looks first whether the file is the one that it has.
                 self.sqlite.actor.tell(ANSWER_WITHIN, |_| Ok(()));
-                for key in port.watched() {
-                    self.pusher.wake(&key);
+                for topic in port.watched() {
+                    self.pusher.wake(&topic);
                 }
                 self.pusher.may_have_forgotten();
             }
@@ -149,9 +150,14 @@ impl Ear<'_> {
 }
 
 /// Goes in line and out of it as waiters come and go; those it came for can hear now.
-async fn stand(sqlite: &Sqlite, client: String, come: Vec<Key>, gone: Vec<Key>) -> Result<Vec<Key>, StoreError> {
-    let stand = move |file: &mut File| file.stand(&client, &come, &gone).map(|()| come);
+async fn stand(sqlite: &Sqlite, client: String, come: Vec<Topic>, gone: Vec<Topic>) -> Result<Vec<Topic>, StoreError> {
+    let stand = move |file: &mut File| file.stand(&client, &lines(&come), &lines(&gone)).map(|()| come);
     sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, stand).await
+}
+
+/// The locks whose line is one of clients. Where every claim has a place of its own, nobody else has to be told.
+fn lines(topics: &[Topic]) -> Vec<Key> {
+    topics.iter().filter(|topic| !topic.kind.has_line()).map(|topic| topic.key.clone()).collect()
 }
 
 /// Takes a client that goes out of every line.

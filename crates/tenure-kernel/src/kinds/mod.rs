@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub mod fair;
+pub mod read_write;
 pub mod reentrant;
 pub mod simple;
 
@@ -14,18 +16,47 @@ pub enum Kind {
     Reentrant,
     /// One claim at a time is in, once: [`simple`].
     Simple,
+    /// The re-entrant lock, first come, first served: [`fair`].
+    Fair,
+    /// To read: with others who do, and with nobody who writes: [`read_write`].
+    Read,
+    /// To write, alone: [`read_write`].
+    Write,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &[Self] = &[Self::Reentrant, Self::Simple];
+    pub const ALL: &[Self] = &[Self::Reentrant, Self::Simple, Self::Fair, Self::Read, Self::Write];
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reentrant => "reentrant",
             Self::Simple => "simple",
+            Self::Fair => "fair",
+            Self::Read => "read",
+            Self::Write => "write",
         }
+    }
+
+    /// Whether those who want it wait in places of their own, in a line that the store keeps.
+    pub const fn has_line(self) -> bool {
+        matches!(self, Self::Fair | Self::Read | Self::Write)
+    }
+
+    /// Whether one who holds may go in again.
+    pub const fn is_reentrant(self) -> bool {
+        !matches!(self, Self::Simple)
+    }
+
+    /// Whether these are two sides of one lock: a key that is held as one may be wanted as the other.
+    pub fn goes_with(self, other: Self) -> bool {
+        self == other || (self.is_side() && other.is_side())
+    }
+
+    /// Whether this is a side of the read-write lock.
+    pub const fn is_side(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
     }
 }
 

@@ -19,17 +19,9 @@
 //! * `a_lock_that_is_kept_is_free_when_its_time_is_over`: a release that keeps the lock keeps it just as long.
 //! * `looking_changes_nothing`: inspect returns the record it was given, less what has expired.
 
-use crate::{Claim, Grant, Holder, Kind, Operation, Outcome, Sight, Time, Token};
+use crate::record::count_up;
+use crate::{Busy, Cancelled, Claim, Grant, Holder, Kind, Operation, Outcome, Record, Time, Token, Tombstone};
 use std::time::Duration;
-
-/// All that a store remembers of one lock. An empty record need not be kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Record {
-    /// Who is in.
-    pub hold: Option<Hold>,
-    /// Entries given up before their answers were known.
-    pub tombstones: Vec<Tombstone>,
-}
 
 /// A lock that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,59 +52,9 @@ pub struct Entered {
     pub ends: Option<Time>,
 }
 
-/// A cancelled entry, remembered until `forget`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tombstone {
-    /// Whose entry.
-    pub claim: Claim,
-    /// Which entry of the claim's.
-    pub entry: u32,
-    /// When it may be forgotten.
-    pub forget: Time,
-}
-
-/// What a step leaves behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stepped {
-    /// The record to keep.
-    pub record: Record,
-    /// The largest token handed out so far by this store, to keep beside all records.
-    pub watermark: Token,
-    /// The answer.
-    pub outcome: Outcome,
-}
-
 impl Record {
-    /// Whether there is nothing to keep.
-    pub fn is_empty(&self) -> bool {
-        self.hold.is_none() && self.tombstones.is_empty()
-    }
-
-    /// When the last of it may be forgotten.
-    pub fn forget_at(&self) -> Time {
-        let hold = self.hold.iter().map(|hold| hold.ends);
-        hold.chain(self.tombstones.iter().map(|tombstone| tombstone.forget)).max().unwrap_or_default()
-    }
-
-    fn forget_what_ended(&mut self, now: Time) {
-        if let Some(hold) = &mut self.hold {
-            hold.claims.retain(|entered| entered.ends.is_none_or(|ends| ends > now));
-        }
-        self.hold.take_if(|hold| hold.ends <= now || hold.claims.is_empty());
-        self.tombstones.retain(|tombstone| tombstone.forget > now);
-    }
-
     fn held_by(&mut self, claim: &Claim) -> Option<&mut Hold> {
         self.hold.as_mut().filter(|hold| hold.has(claim))
-    }
-
-    fn is_cancelled(&self, claim: &Claim, entry: u32) -> bool {
-        self.tombstones.iter().any(|tombstone| tombstone.claim == *claim && tombstone.entry == entry)
-    }
-
-    /// The lock as others see it.
-    fn sight(&self, now: Time) -> Option<Sight> {
-        self.hold.as_ref().map(|hold| hold.sight(now))
     }
 }
 
@@ -153,7 +95,13 @@ impl Hold {
         }
     }
 
-    fn sight(&self, now: Time) -> Sight {
+    /// Whether one who stands under these may go in beside those who are in.
+    pub(crate) fn lets_in(&self, under: &[Claim]) -> bool {
+        self.claims.iter().all(|entered| under.contains(&entered.claim))
+    }
+
+    /// Who is in, as others see it.
+    pub(crate) fn holders(&self, now: Time) -> Vec<Holder> {
         let holder = |entered: &Entered| Holder {
             claim: entered.claim.clone(),
             count: entered.count,
@@ -161,27 +109,21 @@ impl Hold {
             remaining: Some(entered.ends.unwrap_or(self.ends).since(now)),
             held_for: Some(now.since(self.since)),
         };
-        Sight { kind: self.kind, holders: self.claims.iter().map(holder).collect(), waiters: None }
+        self.claims.iter().map(holder).collect()
     }
 }
 
-/// Applies one operation at one moment of the store's clock. `watermark` is the largest token the store has handed
-/// out, for any key; zero if it does not remember.
-pub fn step(record: Record, operation: &Operation, now: Time, watermark: Token) -> Stepped {
-    step_as(Kind::Reentrant, record, operation, now, watermark)
-}
-
-pub(super) fn step_as(
+/// Applies one operation that is about a claim.
+pub(crate) fn apply(
     kind: Kind,
-    mut record: Record,
+    record: &mut Record,
     operation: &Operation,
     now: Time,
-    mut watermark: Token,
-) -> Stepped {
-    record.forget_what_ended(now);
-    let outcome = match operation {
+    watermark: &mut Token,
+) -> Outcome {
+    match operation {
         Operation::Acquire { claim, under, lease, .. } => {
-            acquire(kind, &mut record, (claim, under), now.plus(*lease), now, &mut watermark)
+            acquire(kind, record, (claim, under), now.plus(*lease), now, watermark)
         }
         Operation::Reenter { claim, entry, count, change, lease } => {
             if record.is_cancelled(claim, *entry) {
@@ -203,26 +145,22 @@ pub(super) fn step_as(
         },
         Operation::Release { claim, left, change, lease, keep, cancel } => {
             let outcome = match left {
-                0 => leave(&mut record, claim, *keep, now),
-                _ => stay(&mut record, claim, (*left, *change), now.plus(*lease)),
+                0 => leave(record, claim, *keep, now),
+                _ => stay(record, claim, (*left, *change), now.plus(*lease)),
             };
-            if let Some(cancel) = cancel {
-                record.tombstones.push(Tombstone {
-                    claim: claim.clone(),
-                    entry: cancel.entry,
-                    forget: now.plus(cancel.remember),
-                });
-            }
+            remember(record, claim, *cancel, now);
             outcome
         }
-        Operation::ForceRelease => {
-            let sight = record.sight(now);
-            record.hold = None;
-            Outcome::Forced(sight)
-        }
-        Operation::Inspect => Outcome::Seen(record.sight(now)),
-    };
-    Stepped { record, watermark, outcome }
+        // About no claim; it has been done.
+        Operation::ForceRelease | Operation::Inspect => Outcome::NotHeld,
+    }
+}
+
+/// Remembers that an entry was given up.
+pub(super) fn remember(record: &mut Record, claim: &Claim, cancel: Option<Cancelled>, now: Time) {
+    if let Some(Cancelled { entry, remember }) = cancel {
+        record.tombstones.push(Tombstone { claim: claim.clone(), entry, forget: now.plus(remember) });
+    }
 }
 
 fn acquire(
@@ -236,20 +174,19 @@ fn acquire(
     if record.is_cancelled(claim, crate::FIRST_ENTRY) {
         return Outcome::Refused;
     }
+    if let Some(held) = record.kind().filter(|held| *held != kind) {
+        return Outcome::Conflict(held);
+    }
     let Some(hold) = &mut record.hold else {
-        *watermark = watermark.saturating_add(1).max(now.as_micros());
-        let entered = Entered::new(claim, end);
-        let hold = Hold { kind, token: *watermark, since: now, ends: end, claims: vec![entered] };
+        let (token, entered) = (count_up(watermark, now), Entered::new(claim, end));
+        let hold = Hold { kind, token, since: now, ends: end, claims: vec![entered] };
         let grant = hold.grant(claim);
         record.hold = Some(hold);
         return Outcome::Granted(grant);
     };
-    if hold.kind != kind {
-        return Outcome::Conflict(hold.kind);
-    }
     if !hold.has(claim) {
-        if hold.claims.iter().any(|entered| !under.contains(&entered.claim)) {
-            return Outcome::Busy(hold.sight(now).holders.swap_remove(0));
+        if !hold.lets_in(under) {
+            return Outcome::Busy(Busy::behind(hold.holders(now).swap_remove(0)));
         }
         hold.claims.push(Entered::new(claim, end));
     }

@@ -6,21 +6,18 @@
 //! * `nobody_goes_in_twice`: neither a holder nor those under it are let in again.
 //! * `kinds_do_not_mix`: while a claim holds as one kind, the key is refused as another, and nothing is changed.
 
-use super::reentrant::{self, Record, Stepped};
-use crate::{Kind, Operation, Outcome, Time, Token};
+use super::reentrant;
+use crate::{Kind, Operation, Outcome, Record, Time, Token};
 
-/// Applies one operation, as [`reentrant::step`] does.
-pub fn step(record: Record, operation: &Operation, now: Time, watermark: Token) -> Stepped {
+/// Applies one operation that is about a claim.
+pub(crate) fn apply(record: &mut Record, operation: &Operation, now: Time, watermark: &mut Token) -> Outcome {
     match operation {
         Operation::Acquire { claim, lease, stay, .. } => {
             let alone = Operation::Acquire { claim: claim.clone(), under: Vec::new(), lease: *lease, stay: *stay };
-            reentrant::step_as(Kind::Simple, record, &alone, now, watermark)
+            reentrant::apply(Kind::Simple, record, &alone, now, watermark)
         }
         // It is not left in part either.
-        Operation::Reenter { .. } | Operation::Release { left: 1.., .. } => {
-            let looked = reentrant::step_as(Kind::Simple, record, &Operation::Inspect, now, watermark);
-            Stepped { outcome: Outcome::NotHeld, ..looked }
-        }
-        other => reentrant::step_as(Kind::Simple, record, other, now, watermark),
+        Operation::Reenter { .. } | Operation::Release { left: 1.., .. } => Outcome::NotHeld,
+        other => reentrant::apply(Kind::Simple, record, other, now, watermark),
     }
 }

@@ -1,5 +1,5 @@
 -- force: frees a lock whoever holds it, and tells those who wait and those who held it.
--- keys: 1 the lock, 2 its channel, 3 the line of clients that wait
+-- keys: as sight.lua
 -- args: 1 what a client's own channel begins with
 -- reply: as sight.lua, of before
 local claims = {}
@@ -11,14 +11,17 @@ if kind == 'string' then
   end
   claims[1] = {client, client .. ':' .. number}
 elseif kind == 'hash' then
+  local marks = {fence = true, line = true, change = true, nested = true, fair = true}
   for i = 1, #value, 2 do
-    local name = value[i]
+    local name, entry = value[i], value[i + 1]
     local client = string.match(name, '^([%x-]+):.')
-    if client and #client == 36
-      and string.find(value[i + 1], string.sub(name, -1) == '^' and '^%d+ %d+ %d+$' or '^%d+$') then
+    local shape = string.sub(name, -1) == '^' and '^%d+ %d+ %d+$' or '^%d+$'
+    if mode == 'tenure' then
+      shape = '^%l+ %d+ %d+ %d+ %d+$'
+    end
+    if client and #client == 36 and string.find(entry, shape) then
       claims[#claims + 1] = {client, name}
-    elseif not (name == 'fence' or name == 'line' or name == 'change' or name == 'nested')
-      or not string.find(value[i + 1], '^%d+$') then
+    elseif not (mode and name == 'mode') and not (marks[name] and string.find(entry, '^%d+$')) then
       return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
     end
   end
@@ -27,15 +30,30 @@ elseif kind == 'hash' then
   end
 end
 if #claims > 0 then
-  redis.call('DEL', KEYS[1])
+  redis.call('DEL', KEYS[1], KEYS[7], KEYS[8])
   -- the lock is free by now, and an error would say that it is not: whoever cannot be told looks by itself
   for i = 1, #claims do
     redis.pcall('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
   end
-  local first = redis.pcall('ZPOPMIN', KEYS[3])
-  if first[1] then
-    redis.pcall('PUBLISH', ARGV[1] .. first[1], 'turn ' .. KEYS[1])
+  if mode then
+    -- all who read, and the first to write; the lock itself knows whose turn it is
+    for i = 1, #line, 3 do
+      if line[i + 1] == 'write' then
+        redis.pcall('PUBLISH', ARGV[1] .. string.match(line[i], '^[^:]*'), 'call ' .. line[i])
+        break
+      end
+    end
+    redis.pcall('PUBLISH', KEYS[6], '1')
+  else
+    if fair and line[1] then
+      redis.pcall('PUBLISH', ARGV[1] .. string.match(line[1], '^[^:]*'), 'call ' .. line[1])
+    elseif not fair then
+      local first = redis.pcall('ZPOPMIN', KEYS[3])
+      if first[1] then
+        redis.pcall('PUBLISH', ARGV[1] .. first[1], 'turn ' .. KEYS[1])
+      end
+    end
+    redis.pcall('PUBLISH', KEYS[2], '0')
   end
-  redis.pcall('PUBLISH', KEYS[2], '0')
 end
 return sight

@@ -1,7 +1,7 @@
 -- release: a claim that stands under others leaves for good.
 -- keys, args: as reentrant/release.lua
 -- reply: 0 if the claim does not hold; otherwise as rest.lua, which follows; note.lua comes last
-local reply
+local reply, line
 local held = redis.pcall('HGET', KEYS[1], ARGV[1])
 if type(held) == 'table' then
   -- what was given up is noted also if the key is in use for something else by now

@@ -1,7 +1,9 @@
 -- rest: a claim leaves a lock that others, above it or under it, may be in.
 -- keys, args: as reentrant/release.lua
 -- before: `reply`, if it has left already
--- reply: 1 if the lock is free; 2 if others are still in; 3 if it stays taken for as long as was asked; note.lua follows
+-- reply: 1 if the lock is free; 2 if others are still in; 3 if it stays taken for as long as was asked; tell.lua and
+--        note.lua follow
+-- after: `line`, as reentrant/release.lua
 if not reply then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
@@ -34,13 +36,7 @@ if not reply then
     else
       redis.call('DEL', KEYS[1])
     end
-    -- the claim is out by now, and an error would say that it is not: whoever cannot be told looks by itself
-    local first = redis.pcall('ZPOPMIN', KEYS[3])
-    if first[1] then
-      redis.pcall('PUBLISH', ARGV[2] .. first[1], 'turn ' .. KEYS[1])
-    end
     -- those who wait for a claim beside theirs to go are told too
-    redis.pcall('PUBLISH', KEYS[2], '0')
-    reply = need == 0 and 1 or 2
+    reply, line = need == 0 and 1 or 2, true
   end
 end

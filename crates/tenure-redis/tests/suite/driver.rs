@@ -281,6 +281,15 @@ async fn work(one: Client, other: Client) {
     let lock = one.lock("app:k").unwrap();
     assert!(lock.force_release().await.unwrap().is_some());
     assert_eq!(support::soon("it is told", guard.lost()).await, tenure_core::Loss::Forced);
+    for kind in [Kind::Simple, Kind::Fair, Kind::Read, Kind::Write] {
+        let guard = one.lock_of(kind, "app:k").unwrap().lock().await.unwrap();
+        let lock = other.lock_of(kind, "app:k").unwrap();
+        let waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
+        guard.renew().await.unwrap();
+        assert_eq!(one.list("app:*").await.unwrap().len(), 1);
+        guard.release().await.unwrap();
+        waiting.await.unwrap().unwrap().release().await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -325,9 +334,9 @@ async fn who_speaks_tls_with_one_that_does_not_is_told() {
 #[tokio::test]
 async fn a_user_with_few_rights() {
     let rights = "-@all +evalsha +eval +exists +incr +time +set +get +del +hset +hget +hexists +hlen \
-                  +hgetall +hmget +hdel +type +getrange +zadd +zcard +zrem +zpopmin +pexpire +pttl +publish +subscribe +unsubscribe +ping +scan";
-    let channels = "resetchannels &redisson_lock__channel:* &tenure:notice:*";
-    let keys = "~app:* ~tenure:fence ~tenure:client:* ~tenure:cancelled:* ~tenure:line:* ~redisson_lock__channel:*";
+                  +hgetall +hmget +hdel +type +getrange +zadd +zcard +zcount +zrange +zrangebyscore +zrank +zrem +zscore +zpopmin +pexpire +pexpireat +pttl +publish +subscribe +unsubscribe +ping +scan";
+    let channels = "resetchannels &redisson_lock__channel:* &redisson_rwlock:* &tenure:notice:*";
+    let keys = "~app:* ~tenure:* ~redisson_lock__channel:* ~redisson_rwlock:*";
     let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights}")).start();
     works(&server.url_as("few", "pw")).await;
 }

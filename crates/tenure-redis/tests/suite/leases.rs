@@ -61,7 +61,8 @@ async fn the_card_of_a_client_that_is_gone_ends_with_the_lock_that_it_keeps() {
         client.close(PATIENCE).await.unwrap();
         let (lock, card) = (server.pttl("k"), server.pttl(&card));
         if card_lasts {
-            assert!((lock..lock + 5_000).contains(&card), "the lock lasts {lock} ms and the card {card} ms");
+            // The one was read a little before the other.
+            assert!((lock - 500..lock + 5_000).contains(&card), "the lock lasts {lock} ms and the card {card} ms");
         } else {
             assert_eq!((lock, card), (-2, -2), "it was released, and nothing is left");
         }

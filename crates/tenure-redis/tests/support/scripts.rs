@@ -15,5 +15,5 @@ macro_rules! hash {
 hash!(ACQUIRE, "common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder");
 hash!(REENTER, "reentrant/reenter", "reentrant/count");
 hash!(RENEW, "reentrant/renew");
-hash!(RELEASE, "reentrant/release", "nested/rest", "common/note");
+hash!(RELEASE, "reentrant/release", "nested/rest", "common/tell", "common/note");
 hash!(LEAVE, "reentrant/leave", "reentrant/count");

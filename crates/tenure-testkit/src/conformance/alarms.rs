@@ -23,7 +23,7 @@ async fn next_alarm(events: &mut Events) -> (Event, Alarm) {
 async fn locked(bench: &Bench, options: Options) -> (Client, Events, Guard) {
     let client = bench.client().await;
     let events = client.events();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(options).await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(options).await.unwrap();
     (client, events, guard)
 }
 
@@ -86,7 +86,7 @@ async fn an_inner_section_that_outlives_its_lease_raises_the_alarm(bench: &Bench
 async fn a_section_in_time_raises_no_alarm(bench: &Bench) {
     let (client, mut events, guard) = locked(bench, unrenewed(2000).warn_after(millis(1500))).await;
     guard.release().await.unwrap();
-    let last = client.lock(&bench.key("last")).unwrap().lock().await.unwrap();
+    let last = client.lock_of(bench.kind(), &bench.key("last")).unwrap().lock().await.unwrap();
     let mut heard = Vec::new();
     loop {
         let event = soon("an event", events.next()).await.unwrap();

@@ -81,12 +81,17 @@ async fn a_timeout_in_the_local_line_names_the_holder_too(bench: &Bench) {
 async fn a_waiter_gets_in_when_the_holder_leaves(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let key = bench.key("a");
-    waiter_gets_in(&one.lock(&key).unwrap(), &other.lock(&key).unwrap(), &mut other.events()).await;
+    waiter_gets_in(
+        &one.lock_of(bench.kind(), &key).unwrap(),
+        &other.lock_of(bench.kind(), &key).unwrap(),
+        &mut other.events(),
+    )
+    .await;
 }
 
 async fn a_waiter_of_the_same_client_gets_in_when_the_holder_leaves(bench: &Bench) {
     let client = bench.client().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     waiter_gets_in(&lock, &lock.clone(), &mut client.events()).await;
 }
 
@@ -150,10 +155,16 @@ async fn tasks_that_share_a_lock_exclude_each_other(bench: &Bench) {
 
 async fn locks_on_different_keys_do_not_meet(bench: &Bench) {
     let client = bench.client().await;
-    let one = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
-    let other = client.lock(&bench.key("a:b")).unwrap().try_lock().await.unwrap().expect("another key is free");
+    let one = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
+    let other = client
+        .lock_of(bench.kind(), &bench.key("a:b"))
+        .unwrap()
+        .try_lock()
+        .await
+        .unwrap()
+        .expect("another key is free");
     assert_eq!(one.release().await.unwrap(), Release::Released);
     assert!(other.is_held());
-    assert!(client.lock(&bench.key("a:b")).unwrap().is_locked().await.unwrap());
+    assert!(client.lock_of(bench.kind(), &bench.key("a:b")).unwrap().is_locked().await.unwrap());
     other.release().await.unwrap();
 }

@@ -41,15 +41,21 @@ impl<F: Fixture> Site for F {
 /// One case's share of a store.
 pub(super) struct Bench {
     site: Box<dyn Site>,
+    kind: Kind,
     prefix: String,
 }
 
 impl Bench {
-    pub(super) fn new(fixture: impl Fixture) -> Self {
+    pub(super) fn new(fixture: impl Fixture, kind: Kind) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         // Of one length and with an end, so that none is a part of another.
         let prefix = format!("case{:05}.", NEXT.fetch_add(1, Ordering::Relaxed));
-        Self { site: Box::new(fixture), prefix }
+        Self { site: Box::new(fixture), kind, prefix }
+    }
+
+    /// The kind of lock that the case is tried on.
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// A key that no other case uses.
@@ -84,7 +90,7 @@ impl Bench {
 
     /// The lock of this name as a new client has it.
     pub(super) async fn lock(&self, name: &str) -> Lock {
-        self.client().await.lock(&self.key(name)).expect("the key is one")
+        self.client().await.lock_of(self.kind, &self.key(name)).expect("the key is one")
     }
 
     /// A client whose backend can be listened in on and made to fail.

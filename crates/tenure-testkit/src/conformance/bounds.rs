@@ -17,7 +17,8 @@ cases!("bounds":
 async fn the_watchdog_stops_at_the_longest(bench: &Bench) {
     for simple in [false, true] {
         let client = bench.client().await;
-        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
+        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock_of(bench.kind(), &bench.key("r")) }
+            .unwrap();
         let began = Instant::now();
         let guard = lock.lock_with(renewed(1000).max_hold(millis(2000))).await.unwrap();
         assert_eq!(soon("it is held for long enough", guard.lost()).await, Loss::HeldTooLong);
@@ -31,7 +32,8 @@ async fn the_watchdog_stops_at_the_longest(bench: &Bench) {
 async fn a_release_keeps_the_lock_for_the_shortest(bench: &Bench) {
     for simple in [false, true] {
         let client = bench.client().await;
-        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock(&bench.key("r")) }.unwrap();
+        let lock = if simple { client.simple(&bench.key("s")) } else { client.lock_of(bench.kind(), &bench.key("r")) }
+            .unwrap();
         let guard = lock.lock_with(renewed(60_000).at_least(millis(1500))).await.unwrap();
         let kept = guard.release().await.unwrap();
         assert!(matches!(kept, Release::Kept(left) if left <= millis(1500)), "{kept:?}");
@@ -49,7 +51,7 @@ async fn a_lock_that_is_kept_shows_who_keeps_it(bench: &Bench) {
     let other = bench.client().await;
     for (simple, dropped) in [(false, false), (false, true), (true, false), (true, true)] {
         let (client, key) = (bench.client().await, bench.key(&format!("{simple} {dropped}")));
-        let lock = if simple { client.simple(&key) } else { client.lock(&key) }.unwrap();
+        let lock = if simple { client.simple(&key) } else { client.lock_of(bench.kind(), &key) }.unwrap();
         let guard = lock.lock_with(renewed(60_000).at_least(millis(60_000))).await.unwrap();
         if dropped {
             drop(guard);
@@ -60,7 +62,7 @@ async fn a_lock_that_is_kept_shows_who_keeps_it(bench: &Bench) {
         client.close(millis(5000)).await.unwrap();
         let seen = other.list(&key).await.unwrap().swap_remove(0);
         assert_eq!(seen.card().map(|card| (card.pid, &*card.label)), Some((std::process::id(), "conformance")));
-        let forced = other.lock(&key).unwrap().force_release().await.unwrap().expect("it is taken");
+        let forced = other.lock_of(bench.kind(), &key).unwrap().force_release().await.unwrap().expect("it is taken");
         assert_eq!(forced.card(), seen.card());
     }
     bench.assert_nothing_left().await;

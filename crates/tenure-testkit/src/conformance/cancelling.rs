@@ -52,7 +52,7 @@ async fn give_up_unanswered<F: Future>(tap: &Tap, request: F) {
 
 async fn a_lock_that_was_granted_to_one_who_gave_up_is_freed(bench: &Bench) {
     let ((client, tap), other) = (bench.tapped().await, bench.lock("a").await);
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     give_up_unanswered(&tap, lock.lock()).await;
     drop(soon("the lock is free", other.lock()).await.unwrap());
     give_up_unanswered(&tap, lock.try_lock()).await;
@@ -62,7 +62,7 @@ async fn a_lock_that_was_granted_to_one_who_gave_up_is_freed(bench: &Bench) {
 
 async fn a_re_entry_that_was_granted_to_one_who_gave_up_is_undone(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let guard = lock.lock().await.unwrap();
     give_up_unanswered(&tap, guard.reenter_with(renewed(500))).await;
     let counted = async || lock.inspect().await.unwrap().expect("the guard holds").holder().count == 1;
@@ -92,7 +92,7 @@ async fn random_cancellations_harm_nobody(bench: &Bench) {
     const TASKS: usize = 10;
     let (clients, history) = (bench.clients(2).await, History::new());
     let tasks = (0..TASKS).map(|number| {
-        let lock = clients[number % clients.len()].lock(&bench.key("a")).unwrap();
+        let lock = clients[number % clients.len()].lock_of(bench.kind(), &bench.key("a")).unwrap();
         tokio::spawn(ask_and_give_up(lock, history.clone(), format!("task {number}"), 500 / TASKS))
     });
     for task in join_all(tasks).await {
@@ -150,7 +150,9 @@ async fn give_up_after<F: Future>(mut polls: u32, future: F) -> Option<F::Output
 async fn later_holder_is_unharmed(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let guard = soon("getting in", client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000))).await.unwrap();
+    let guard = soon("getting in", client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)))
+        .await
+        .unwrap();
     let began = Instant::now();
     while began.elapsed() < millis(800) {
         heard(&mut events, "the lease is renewed", |what| matches!(what, What::Renewed)).await;

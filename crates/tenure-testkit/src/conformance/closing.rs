@@ -20,7 +20,7 @@ cases!("closing":
 const LONG: Duration = Duration::from_secs(10);
 
 async fn assert_closed(bench: &Bench, client: &Client) {
-    let lock = client.lock(&bench.key("closed")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("closed")).unwrap();
     for error in [
         lock.lock().await.map(drop).unwrap_err(),
         lock.try_lock().await.map(drop).unwrap_err(),
@@ -41,7 +41,7 @@ async fn an_idle_client_closes(bench: &Bench) {
 
 async fn a_close_waits_for_guards(bench: &Bench) {
     let client = bench.client().await;
-    let guard = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
     let inner = guard.reenter().await.unwrap();
     let mut closing = Box::pin(client.close(LONG));
     assert!(waits(&mut closing).await);
@@ -58,7 +58,7 @@ async fn guards_are_renewed_while_a_close_waits(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
     let began = Instant::now();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
     let mut closing = Box::pin(client.close(LONG));
     assert!(waits(&mut closing).await);
     while began.elapsed() < millis(1500) {
@@ -71,7 +71,7 @@ async fn guards_are_renewed_while_a_close_waits(bench: &Bench) {
 async fn a_close_waits_for_the_janitor(bench: &Bench) {
     let client = bench.client().await;
     for name in ["a", "b", "c"] {
-        drop(client.lock(&bench.key(name)).unwrap().lock().await.unwrap());
+        drop(client.lock_of(bench.kind(), &bench.key(name)).unwrap().lock().await.unwrap());
     }
     soon("closing", client.close(LONG)).await.unwrap();
     bench.assert_nothing_left().await;
@@ -79,7 +79,7 @@ async fn a_close_waits_for_the_janitor(bench: &Bench) {
 
 async fn a_closed_client_takes_no_locks(bench: &Bench) {
     let client = bench.client().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     lock.lock().await.unwrap().release().await.unwrap();
     client.close(LONG).await.unwrap();
     assert_closed(bench, &client).await;
@@ -90,8 +90,8 @@ async fn a_closed_client_takes_no_locks(bench: &Bench) {
 async fn a_close_that_runs_out_of_time_names_what_is_held(bench: &Bench) {
     let client = bench.client().await;
     let guards = [
-        client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap(),
-        client.lock(&bench.key("b")).unwrap().lock_with(renewed(1000)).await.unwrap(),
+        client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap(),
+        client.lock_of(bench.kind(), &bench.key("b")).unwrap().lock_with(renewed(1000)).await.unwrap(),
     ];
     let error = soon("closing", client.close(millis(100))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
@@ -109,7 +109,7 @@ async fn a_waiter_of_a_closed_client_does_not_get_in(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.client().await);
     let mut events = other.events();
     let guard = one.lock().await.unwrap();
-    let waiter = other.lock(&bench.key("a")).unwrap();
+    let waiter = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let waiting = tokio::spawn(async move { waiter.lock().await });
     heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
     soon("closing", other.close(LONG)).await.unwrap();
@@ -122,7 +122,7 @@ async fn a_waiter_of_a_closed_client_does_not_get_in(bench: &Bench) {
 
 async fn a_client_closes_twice(bench: &Bench) {
     let client = bench.client().await;
-    client.lock(&bench.key("a")).unwrap().lock().await.unwrap().release().await.unwrap();
+    client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap().release().await.unwrap();
     soon("closing", client.close(LONG)).await.unwrap();
     soon("closing again", client.close(LONG)).await.unwrap();
 }

@@ -18,7 +18,7 @@ async fn the_stock_sale_sells_what_is_there(bench: &Bench) {
     let history = History::new();
     let (stock, sold) = (Arc::new(AtomicU32::new(50)), Arc::new(AtomicU32::new(0)));
     let buyers = (0..100).map(|buyer| {
-        let lock = clients[buyer % clients.len()].lock(&bench.key("stock")).unwrap();
+        let lock = clients[buyer % clients.len()].lock_of(bench.kind(), &bench.key("stock")).unwrap();
         let (history, stock, sold) = (history.clone(), Arc::clone(&stock), Arc::clone(&sold));
         tokio::spawn(async move {
             let asking = history.asking(lock.key().as_str(), &format!("buyer {buyer}"));
@@ -48,7 +48,7 @@ async fn everyone_is_served_and_nobody_meets(bench: &Bench) {
     let clients = bench.clients(4).await;
     let history = History::new();
     let tasks = (0..64).map(|number| {
-        let lock = clients[number % clients.len()].lock(&bench.key("a")).unwrap();
+        let lock = clients[number % clients.len()].lock_of(bench.kind(), &bench.key("a")).unwrap();
         let history = history.clone();
         tokio::spawn(async move {
             for round in 0..ROUNDS {

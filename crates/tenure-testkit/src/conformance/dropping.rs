@@ -21,7 +21,7 @@ async fn let_go<F: Future<Output = ()>>(bench: &Bench, drop_it: impl FnOnce(Guar
     let other = bench.client().await;
     let mut events = other.events();
     let guard = bench.lock("a").await.lock().await.unwrap();
-    let waiter = other.lock(&bench.key("a")).unwrap();
+    let waiter = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let waiting = tokio::spawn(async move { waiter.lock().await.unwrap() });
     heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
     drop_it(guard).await;
@@ -78,7 +78,7 @@ async fn a_guard_dropped_by_a_runtime_that_shuts_down_releases(bench: &Bench) {
 
 async fn a_guard_whose_client_is_gone_releases(bench: &Bench) {
     let client = bench.client().await;
-    let guard = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
     drop(client);
     assert!(guard.is_held());
     drop(guard);

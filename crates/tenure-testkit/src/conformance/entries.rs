@@ -84,7 +84,7 @@ async fn guards_that_leave_at_once_both_leave_well(bench: &Bench) {
 /// A guard that was dropped is counted out in the background; one that came meanwhile must stay counted.
 async fn a_late_leave_does_not_count_out_who_came_after(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let outer = lock.lock().await.unwrap();
     let inner = outer.reenter().await.unwrap();
     tap.hold_back(|operation| matches!(operation, Operation::Release { left: 1.., .. }));
@@ -101,9 +101,9 @@ async fn a_late_leave_does_not_count_out_who_came_after(bench: &Bench) {
 async fn re_entry_goes_past_all_waiters(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let (mut near, mut far) = (one.events(), other.events());
-    let lock = one.lock(&bench.key("a")).unwrap();
+    let lock = one.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let outer = lock.lock().await.unwrap();
-    let waiting = [lock.clone(), other.lock(&bench.key("a")).unwrap()].map(|lock| {
+    let waiting = [lock.clone(), other.lock_of(bench.kind(), &bench.key("a")).unwrap()].map(|lock| {
         tokio::spawn(async move {
             let guard = lock.lock().await.unwrap();
             guard.release().await.unwrap()
@@ -158,7 +158,7 @@ async fn the_longest_need_outlives_a_partial_release(bench: &Bench) {
 async fn a_renewed_entry_keeps_an_unrenewed_hold_alive(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let (lock, began) = (client.lock(&bench.key("a")).unwrap(), Instant::now());
+    let (lock, began) = (client.lock_of(bench.kind(), &bench.key("a")).unwrap(), Instant::now());
     let outer = lock.lock_with(unrenewed(1000)).await.unwrap();
     let inner = outer.reenter_with(renewed(1000)).await.unwrap();
     while began.elapsed() < millis(2200) {

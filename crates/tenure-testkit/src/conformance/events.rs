@@ -51,7 +51,7 @@ fn words(events: &[Event]) -> Vec<&'static str> {
 async fn a_holder_hears_of_its_hold(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let guard = lock.lock_with(renewed(1000)).await.unwrap();
     // A backend may ask about its holds once more when it has just come to hear wake-ups.
     let mut all = until(&mut events, "renewed").await;
@@ -70,11 +70,14 @@ async fn a_holder_hears_of_its_hold(bench: &Bench) {
 async fn a_waiter_hears_of_its_wait(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.client().await);
     let mut events = other.events();
-    let lock = other.lock(&bench.key("a")).unwrap();
+    let lock = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let holder = one.lock().await.unwrap();
     let waiting = tokio::spawn(async move { lock.lock().await.unwrap() });
     let mut all = until(&mut events, "waiting").await;
-    assert!(matches!(&all[0].what, What::Waiting { holder: seen } if seen.claim == *holder.claim()), "{all:?}");
+    assert!(
+        matches!(&all[0].what, What::Waiting { holder: Some(seen), .. } if seen.claim == *holder.claim()),
+        "{all:?}"
+    );
     holder.release().await.unwrap();
     let guard = soon("the waiter gets in", waiting).await.unwrap();
     let claim = guard.claim().clone();
@@ -96,7 +99,7 @@ async fn a_wait_in_vain_is_heard_of(bench: &Bench) {
     let (one, other) = (bench.lock("a").await, bench.client().await);
     let mut events = other.events();
     let _holder = one.lock().await.unwrap();
-    let error = other.lock(&bench.key("a")).unwrap().lock_timeout(millis(100)).await.unwrap_err();
+    let error = other.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_timeout(millis(100)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     let all = until(&mut events, "waited in vain").await;
     assert_eq!(words(&all), ["waiting", "waited in vain"]);
@@ -107,7 +110,7 @@ async fn a_wait_in_vain_is_heard_of(bench: &Bench) {
 async fn a_re_entry_is_heard_of(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let outer = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
+    let outer = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
     let inner = outer.reenter().await.unwrap();
     inner.release().await.unwrap();
     drop(outer);
@@ -123,7 +126,7 @@ async fn a_re_entry_is_heard_of(bench: &Bench) {
 async fn a_loss_is_heard_of(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(unrenewed(200)).await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(unrenewed(200)).await.unwrap();
     let mut all = until(&mut events, "lost").await;
     let claim = guard.claim().clone();
     guard.release().await.unwrap_err();
@@ -137,8 +140,8 @@ async fn a_loss_is_heard_of(bench: &Bench) {
 async fn force_is_heard_of_on_both_sides(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let (mut near, mut far) = (one.events(), other.events());
-    let guard = one.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
-    other.lock(&bench.key("a")).unwrap().force_release().await.unwrap().expect("it was held");
+    let guard = one.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
+    other.lock_of(bench.kind(), &bench.key("a")).unwrap().force_release().await.unwrap().expect("it was held");
     let forced = heard(&mut far, "the force", |what| matches!(what, What::Forced { .. })).await;
     assert_eq!((&forced.key, &forced.claim), (guard.key(), guard.claim()));
     assert!(matches!(&forced.what, What::Forced { holder } if holder.token == Some(guard.token())), "{forced:?}");
@@ -150,8 +153,8 @@ async fn force_is_heard_of_on_both_sides(bench: &Bench) {
 async fn a_client_hears_nothing_of_others(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let mut events = other.events();
-    one.lock(&bench.key("a")).unwrap().lock().await.unwrap().release().await.unwrap();
-    let guard = other.lock(&bench.key("b")).unwrap().lock().await.unwrap();
+    one.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap().release().await.unwrap();
+    let guard = other.lock_of(bench.kind(), &bench.key("b")).unwrap().lock().await.unwrap();
     let first = soon("an event", events.next()).await.unwrap();
     assert_eq!((&first.claim, word(&first.what)), (guard.claim(), "acquired"));
 }

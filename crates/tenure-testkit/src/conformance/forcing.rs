@@ -28,7 +28,7 @@ async fn force(bench: &Bench, options: Options) -> (Guard, Guard, Lock) {
 async fn force_out(bench: &Bench, guard: Guard) -> (Guard, Guard, Lock) {
     let (other, third) = (bench.client().await, bench.lock("a").await);
     let mut events = other.events();
-    let waiter = other.lock(&bench.key("a")).unwrap();
+    let waiter = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let waiting = tokio::spawn(async move { waiter.lock().await.unwrap() });
     heard(&mut events, "the waiter waits", |what| matches!(what, What::Waiting { .. })).await;
     let held = third.force_release().await.unwrap().expect("somebody held it");
@@ -53,7 +53,7 @@ async fn a_holder_is_put_out_and_the_next_gets_in(bench: &Bench) {
 /// A guard of a client that was woken by the store to get it, and so is known to hear.
 async fn guard_of_one_who_hears(bench: &Bench) -> Guard {
     let (client, before) = (bench.client().await, bench.lock("a").await.lock().await.unwrap());
-    let (mut events, lock) = (client.events(), client.lock(&bench.key("a")).unwrap());
+    let (mut events, lock) = (client.events(), client.lock_of(bench.kind(), &bench.key("a")).unwrap());
     let waiting = tokio::spawn(async move { lock.lock().await.unwrap() });
     heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
     before.release().await.unwrap();
@@ -72,7 +72,7 @@ async fn a_holder_is_told_at_once(bench: &Bench) {
 /// The notice comes before the client listens: it finds the hold gone when it begins to.
 async fn a_holder_that_cannot_hear_yet_is_told_as_soon_as_it_can(bench: &Bench) {
     let (client, tap) = bench.deaf().await;
-    let guard = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
     let (guard, next, _) = force_out(bench, guard).await;
     tap.hear();
     let why = soon("the holder is told", guard.lost()).await;
@@ -88,7 +88,7 @@ async fn a_holder_that_could_not_hear_before_it_knew_it_was_in_is_told(bench: &B
     let guard = other.lock().await.unwrap();
     tap.hear();
     // Once it is woken for another lock, it surely hears.
-    let (mut events, lock) = (client.events(), client.lock(&bench.key("b")).unwrap());
+    let (mut events, lock) = (client.events(), client.lock_of(bench.kind(), &bench.key("b")).unwrap());
     let before = bench.lock("b").await.lock().await.unwrap();
     tap.withhold_grants(false);
     let waiting = tokio::spawn(async move { lock.lock().await.unwrap() });
@@ -103,7 +103,7 @@ async fn a_holder_that_could_not_hear_before_it_knew_it_was_in_is_told(bench: &B
 
 /// Lets a client take the lock without letting it know.
 async fn enter_unknowingly(bench: &Bench, client: &Client, tap: &Tap) -> JoinHandle<Guard> {
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     tap.withhold_grants(true);
     let entering = tokio::spawn(async move { lock.lock_with(unrenewed(60_000)).await.unwrap() });
     eventually("the grant is on its way", async || tap.withheld() == 1).await;
@@ -112,7 +112,7 @@ async fn enter_unknowingly(bench: &Bench, client: &Client, tap: &Tap) -> JoinHan
 
 async fn a_holder_that_was_put_out_before_it_knew_it_was_in_is_told(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let (lock, other) = (client.lock(&bench.key("a")).unwrap(), bench.lock("a").await);
+    let (lock, other) = (client.lock_of(bench.kind(), &bench.key("a")).unwrap(), bench.lock("a").await);
     // Once this one is told, the client surely hears.
     let heard = lock.lock_with(renewed(1000)).await.unwrap();
     other.force_release().await.unwrap().expect("it is held");
@@ -143,7 +143,7 @@ async fn who_was_put_out_is_named_although_it_leaves_at_once(bench: &Bench) {
     let lock = bench.lock("a").await;
     for _ in 0..20 {
         let client = bench.client().await;
-        let guard = client.lock(&bench.key("a")).unwrap().lock_with(unrenewed(60_000)).await.unwrap();
+        let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(unrenewed(60_000)).await.unwrap();
         eventually("the holder has left its card", async || lock.inspect().await.unwrap().unwrap().card().is_some())
             .await;
         let leaving = tokio::spawn(async move {

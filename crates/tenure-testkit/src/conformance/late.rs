@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(10);
 
 async fn a_close_waits_for_a_release_under_way(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let guard = lock.lock_with(renewed(60_000)).await.unwrap();
     tap.hold_back(|operation| matches!(operation, Operation::Release { .. }));
     let releasing = tokio::spawn(guard.release());
@@ -36,7 +36,7 @@ async fn a_close_waits_for_a_release_under_way(bench: &Bench) {
 
 async fn a_release_that_is_dropped_beside_a_close_is_finished(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let guard = lock.lock_with(renewed(60_000)).await.unwrap();
     tap.hold_back(|operation| matches!(operation, Operation::Release { .. }));
     let releasing = tokio::spawn(guard.release());
@@ -51,7 +51,7 @@ async fn a_release_that_is_dropped_beside_a_close_is_finished(bench: &Bench) {
 
 async fn a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let owner = Owner::new();
     let outer = lock.lock_with(renewed(60_000).owner(owner.clone())).await.unwrap();
     tap.withhold_grants(true);
@@ -72,7 +72,7 @@ async fn a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself(bench: &Ben
 
 async fn an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     tap.lose_acquires(true);
     let locking = tokio::spawn({
         let lock = lock.clone();
@@ -97,7 +97,7 @@ async fn an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing(bench: &B
 
 async fn a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let guard = lock.lock_with(unrenewed(2000)).await.unwrap();
     tokio::time::sleep(millis(1500)).await;
     tap.forget_to_answer_renewals();
@@ -111,7 +111,7 @@ async fn a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody(benc
 async fn a_last_attempt_without_time_for_an_answer_is_no_silence(bench: &Bench) {
     let _held = bench.lock("a").await.lock_with(renewed(60_000)).await.unwrap();
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let mut events = client.events();
     let policy = Retry::fixed(millis(50));
     let waiting = tokio::spawn(async move { lock.lock_with(renewed(1000).retry(policy).wait(millis(300))).await });
@@ -123,7 +123,7 @@ async fn a_last_attempt_without_time_for_an_answer_is_no_silence(bench: &Bench) 
 
 async fn a_silent_store_is_unavailable_to_everyone_in_line(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     tap.fall_silent();
     let (one, other) = tokio::join!(lock.lock_timeout(millis(300)), lock.lock_timeout(millis(300)));
     for outcome in [one, other] {
@@ -134,7 +134,7 @@ async fn a_silent_store_is_unavailable_to_everyone_in_line(bench: &Bench) {
 async fn waits_by_policy_end_as_they_began(bench: &Bench) {
     let _held = bench.lock("a").await.lock_with(renewed(60_000)).await.unwrap();
     let client = bench.client().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let mut events = client.events();
     assert!(lock.try_lock().await.unwrap().is_none());
     let policy = Retry::fixed(millis(10)).times(2);

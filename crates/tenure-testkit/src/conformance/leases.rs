@@ -52,7 +52,7 @@ async fn a_guard_gives_up_before_the_store_does(bench: &Bench) {
 async fn lease_ends(bench: &Bench) -> (Guard, Guard, Lock, Duration) {
     let (one, other) = (bench.lock("a").await, bench.client().await);
     let mut events = other.events();
-    let lock = other.lock(&bench.key("a")).unwrap();
+    let lock = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let (lease, began) = (millis(300), Instant::now());
     let lost = one.lock_with(unrenewed(300)).await.unwrap();
     let waiter = lock.clone();
@@ -95,7 +95,7 @@ async fn a_renewed_lease_outlives_itself(bench: &Bench) {
     let (client, other) = (bench.client().await, bench.lock("a").await);
     let mut events = client.events();
     let began = Instant::now();
-    let guard = client.lock(&bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap();
     while began.elapsed() < millis(3000) {
         let Event { key, claim, .. } =
             heard(&mut events, "the lease is renewed", |what| matches!(what, What::Renewed)).await;
@@ -112,8 +112,8 @@ async fn all_locks_of_an_owner_are_renewed(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
     let options = renewed(1000).owner(tenure_core::Owner::new());
-    let one = client.lock(&bench.key("a")).unwrap().lock_with(options.clone()).await.unwrap();
-    let other = client.lock(&bench.key("b")).unwrap().lock_with(options).await.unwrap();
+    let one = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(options.clone()).await.unwrap();
+    let other = client.lock_of(bench.kind(), &bench.key("b")).unwrap().lock_with(options).await.unwrap();
     let began = Instant::now();
     let mut renewals = [0, 0];
     while began.elapsed() < millis(3000) {

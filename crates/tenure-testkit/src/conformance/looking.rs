@@ -57,7 +57,7 @@ async fn a_lock_shows_what_is_left_of_its_lease(bench: &Bench) {
 async fn hold(bench: &Bench, client: &Client, names: &[&str]) -> Vec<Guard> {
     let mut guards = Vec::new();
     for name in names {
-        guards.push(client.lock(&bench.key(name)).unwrap().lock().await.unwrap());
+        guards.push(client.lock_of(bench.kind(), &bench.key(name)).unwrap().lock().await.unwrap());
     }
     guards
 }
@@ -73,7 +73,7 @@ async fn a_listing_finds_what_is_held(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let mut mine = hold(bench, &one, &["order:1", "order:22"]).await;
     let _theirs = hold(bench, &other, &["order:3", "invoice:1"]).await;
-    let free: Lock = one.lock(&bench.key("order:free")).unwrap();
+    let free: Lock = one.lock_of(bench.kind(), &bench.key("order:free")).unwrap();
     free.lock().await.unwrap().release().await.unwrap();
     assert_eq!(listed(bench, &one, "*").await, ["invoice:1", "order:1", "order:22", "order:3"]);
     assert_eq!(listed(bench, &one, "order:*").await, ["order:1", "order:22", "order:3"]);
@@ -116,7 +116,7 @@ async fn a_prefix_goes_before_every_key(bench: &Bench) {
     let guard = prefixed.lock("a").unwrap().lock().await.unwrap();
     let _other = hold(bench, &plain, &["a", "q:a"]).await;
     assert_eq!(guard.key().as_str(), bench.key("p:a"));
-    assert!(plain.lock(&bench.key("p:a")).unwrap().is_locked().await.unwrap());
+    assert!(plain.lock_of(bench.kind(), &bench.key("p:a")).unwrap().is_locked().await.unwrap());
     let found = prefixed.list("*").await.unwrap();
     assert_eq!(found.iter().map(|held| &held.key).collect::<Vec<_>>(), [guard.key()]);
 }

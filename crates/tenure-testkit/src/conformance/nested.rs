@@ -39,7 +39,7 @@ async fn it_goes_in_beside_those_above_it(bench: &Bench) {
 async fn siblings_exclude_each_other(bench: &Bench) {
     let (outer, lock) = held(bench).await;
     let client = bench.client().await;
-    let sibling = client.lock(&bench.key("a")).unwrap();
+    let sibling = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let under = || renewed(60_000).under(&outer.lineage());
     let inner = lock.lock_with(under()).await.unwrap();
     assert!(sibling.try_lock_with(under()).await.unwrap().is_none());
@@ -95,7 +95,7 @@ async fn one_that_died_keeps_its_siblings_out_for_its_lease_only(bench: &Bench) 
 async fn it_is_renewed_re_entered_and_counted(bench: &Bench) {
     let (outer, _) = held(bench).await;
     let client = bench.client().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let mut events = client.events();
     let inner = lock.lock_with(renewed(1000).under(&outer.lineage())).await.unwrap();
     for _ in 0..4 {
@@ -117,7 +117,7 @@ async fn strangers_wait_for_all(bench: &Bench) {
     let inner = lock.lock_with(renewed(60_000).under(&outer.lineage())).await.unwrap();
     let client = bench.client().await;
     let mut events = client.events();
-    let stranger = client.lock(&bench.key("a")).unwrap();
+    let stranger = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let waiting = tokio::spawn(async move { stranger.lock().await.unwrap() });
     heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
     outer.release().await.unwrap();

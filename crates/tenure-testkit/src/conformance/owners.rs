@@ -61,7 +61,7 @@ async fn an_owner_can_be_given_by_hand(bench: &Bench) {
 async fn an_owner_goes_in_past_all_waiters(bench: &Bench) {
     let client = bench.client().await;
     let mut events = client.events();
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let owner = Owner::new();
     let outer = lock.lock_with(Options::new().owner(owner.clone())).await.unwrap();
     let waiter = lock.clone();

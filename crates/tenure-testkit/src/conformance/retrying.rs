@@ -17,7 +17,7 @@ async fn so_many_retries_are_one_attempt_more(bench: &Bench) {
     let holder = bench.lock("a").await.lock().await.unwrap();
     for retries in [0, 1, 4] {
         let (client, tap) = bench.tapped().await;
-        let lock = client.lock(&bench.key("a")).unwrap();
+        let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
         let policy = Retry::fixed(millis(20)).times(retries);
         let error = soon("giving up", lock.lock_with(Options::new().retry(policy))).await.unwrap_err();
         assert_eq!((error.kind(), error.key()), (ErrorKind::Timeout, Some(lock.key())));
@@ -40,7 +40,7 @@ async fn a_wait_bounds_the_retries(bench: &Bench) {
 async fn a_retry_gets_a_lock_that_became_free(bench: &Bench) {
     let holder = bench.lock("a").await.lock().await.unwrap();
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     let waiting =
         tokio::spawn(async move { lock.lock_with(Options::new().retry(Retry::linear(millis(20)))).await.unwrap() });
     eventually("it was asked for in vain a few times", async || tap.acquires() >= 3).await;
@@ -53,7 +53,7 @@ async fn a_retry_gets_a_lock_that_became_free(bench: &Bench) {
 async fn one_attempt_is_one_attempt(bench: &Bench) {
     let _holder = bench.lock("a").await.lock().await.unwrap();
     let (client, tap) = bench.tapped().await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     assert!(lock.try_lock().await.unwrap().is_none());
     assert_eq!(tap.acquires(), 1);
 }

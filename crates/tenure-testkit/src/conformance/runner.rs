@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::case::Case;
 use super::{
-    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, forcing, input, leases,
-    nested, simple,
+    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, forcing, input,
+    leases, nested, read_write, simple,
 };
 use super::{late, looking, losses, owners, retrying, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use tenure_core::Backend;
+use tenure_core::{Backend, Kind};
 
 /// No case takes nearly as long: one that does hangs.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -25,21 +25,30 @@ pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 's
     let arguments = Arguments::from_args();
     let label = fixture().backend().label();
     let fixture = Arc::new(fixture);
-    let trial = |case: Case| {
+    let trial = |(kind, case): (Kind, Case)| {
         let unsupported = case.needs.iter().any(|guarantee| !label.has(*guarantee));
         let fixture = Arc::clone(&fixture);
-        let name = case.name.clone();
-        Trial::test(name, move || run_case(&case, Bench::new(fixture())))
+        let name = if kind == Kind::Reentrant { case.name.clone() } else { format!("as {kind}: {}", case.name) };
+        Trial::test(name, move || run_case(&case, Bench::new(fixture(), kind)))
             .with_kind(backend)
             .with_ignored_flag(unsupported)
     };
-    libtest_mimic::run(&arguments, all().into_iter().map(trial).collect()).exit_code()
+    // Whatever excludes everyone but its holder is tried as such.
+    let mutexes = [Kind::Reentrant, Kind::Fair, Kind::Write];
+    let trials = mutexes.into_iter().flat_map(|kind| of_mutexes().into_iter().map(move |case| (kind, case)));
+    let trials = trials.chain(of_their_own().into_iter().map(|case| (Kind::Reentrant, case)));
+    libtest_mimic::run(&arguments, trials.map(trial).collect()).exit_code()
 }
 
-fn all() -> Vec<Case> {
+/// The cases of what one kind alone does, or every kind in the same way.
+fn of_their_own() -> Vec<Case> {
+    [simple::cases(), fair::cases(), read_write::cases(), input::cases()].into_iter().flatten().collect()
+}
+
+/// The cases of every lock that one at a time can have, as often as it likes.
+fn of_mutexes() -> Vec<Case> {
     [
         basics::cases(),
-        simple::cases(),
         nested::cases(),
         bounds::cases(),
         entries::cases(),
@@ -57,7 +66,6 @@ fn all() -> Vec<Case> {
         closing::cases(),
         retrying::cases(),
         watchdog::cases(),
-        input::cases(),
         crowds::cases(),
     ]
     .into_iter()

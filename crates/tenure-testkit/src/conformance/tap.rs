@@ -27,6 +27,8 @@ pub(super) struct Tap {
     delivery: Notify,
     loses_acquires: AtomicBool,
     lost: Mutex<Vec<(Kind, Key, Operation)>>,
+    loses_releases: AtomicBool,
+    lost_releases: AtomicUsize,
     forgets_to_answer_renewals: AtomicBool,
     silent: AtomicBool,
     hears: watch::Sender<bool>,
@@ -108,6 +110,16 @@ impl Tap {
         self.lost.lock().unwrap().clone()
     }
 
+    /// From now on, releases do not arrive, and are not answered.
+    pub(super) fn lose_releases(&self, lose: bool) {
+        self.loses_releases.store(lose, Ordering::SeqCst);
+    }
+
+    /// How many releases did not arrive.
+    pub(super) fn lost_releases(&self) -> usize {
+        self.lost_releases.load(Ordering::SeqCst)
+    }
+
     /// From now on, nothing arrives and nothing is answered.
     pub(super) fn fall_silent(&self) {
         self.silent.store(true, Ordering::SeqCst);
@@ -176,6 +188,10 @@ impl<B: Backend> Backend for Tapped<B> {
         }
         if matches!(operation, Operation::Acquire { .. }) && self.tap.loses_acquires.load(Ordering::SeqCst) {
             self.tap.lost.lock().unwrap().push((kind, key.clone(), operation.clone()));
+            return Err(unanswered());
+        }
+        if matches!(operation, Operation::Release { .. }) && self.tap.loses_releases.load(Ordering::SeqCst) {
+            self.tap.lost_releases.fetch_add(1, Ordering::SeqCst);
             return Err(unanswered());
         }
         let slow = self.tap.on_the_way(operation).await;

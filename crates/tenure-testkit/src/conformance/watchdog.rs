@@ -18,7 +18,7 @@ cases!("watchdog":
 
 /// Kills the thread of a client by way of a guard that is to be renewed.
 async fn kill(bench: &Bench, client: &Client, tap: &Arc<Tap>) {
-    let guard = client.lock(&bench.key("bait")).unwrap().lock_with(renewed(1000)).await.unwrap();
+    let guard = client.lock_of(bench.kind(), &bench.key("bait")).unwrap().lock_with(renewed(1000)).await.unwrap();
     // Only now: a client that has just begun to listen asks about its holds, and would die before the bait is out.
     tap.make_renewals_panic();
     assert_eq!(soon("the watchdog dies", guard.lost()).await, Loss::WatchdogDied);
@@ -27,8 +27,9 @@ async fn kill(bench: &Bench, client: &Client, tap: &Arc<Tap>) {
 
 async fn when_it_dies_every_guard_is_lost(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
-    let renewed = client.lock(&bench.key("a")).unwrap().lock().await.unwrap();
-    let unrenewed = client.lock(&bench.key("b")).unwrap().lock_with(Options::new().no_renew()).await.unwrap();
+    let renewed = client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock().await.unwrap();
+    let unrenewed =
+        client.lock_of(bench.kind(), &bench.key("b")).unwrap().lock_with(Options::new().no_renew()).await.unwrap();
     let inner = unrenewed.reenter().await.unwrap();
     let work = unrenewed.run(std::future::pending::<()>());
     let ((), stopped) = join(kill(bench, &client, &tap), soon("work stops", work)).await;
@@ -43,7 +44,7 @@ async fn when_it_dies_every_guard_is_lost(bench: &Bench) {
 async fn when_it_died_no_lock_is_taken(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
     kill(bench, &client, &tap).await;
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     for error in [
         soon("lock", lock.lock()).await.map(drop).unwrap_err(),
         soon("lock_timeout", lock.lock_timeout(Duration::from_secs(60))).await.map(drop).unwrap_err(),
@@ -60,7 +61,7 @@ async fn when_it_dies_waiters_do_not_hang(bench: &Bench) {
     let mut events = client.events();
     let one = bench.lock("a").await;
     let guard = one.lock().await.unwrap();
-    let lock = client.lock(&bench.key("a")).unwrap();
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
     // The first speaks to the store, the second waits in line behind it.
     let waiting = [lock.clone(), lock].map(|lock| {
         tokio::spawn(async move {

@@ -1,22 +1,23 @@
 //! The one way in: ask, wait to be called, ask again, and leave nothing behind on the way out.
 
+mod armed;
+mod reenter;
+mod way;
+
+pub(crate) use reenter::reenter;
+
+use self::armed::Armed;
+use self::way::{Heard, Way};
 use crate::entry::{Terms, deadline};
 use crate::event::What;
 use crate::guard::Guard;
-use crate::hold::{Granted, Hold, Left, Standing, Tally};
 use crate::inner::Inner;
-use crate::janitor::Chore;
-use crate::queue::{Turn, Word};
+use crate::queue::Word;
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Grant, Holder, Key, Kind, Operation, Outcome, Stay};
+use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Waiter};
 use tracing::Instrument;
-
-/// However sure we are to be called, we also look by ourselves this often.
-const SAFETY_POLL: Duration = Duration::from_secs(1);
-/// Never look again sooner than this, whatever the store says remains: no busy loop, ever.
-const BREATH: Duration = Duration::from_millis(2);
 
 /// How long to wait for the lock.
 #[derive(Debug, Clone, Copy)]
@@ -47,9 +48,19 @@ impl Patience {
 }
 
 /// Not obtained, and who has it.
-pub(crate) struct Busy {
+pub(crate) struct Contended {
     pub(crate) holder: Option<Holder>,
     pub(crate) waited: Duration,
+}
+
+/// When to ask again, if the lock is busy.
+#[derive(Debug, Clone, Copy)]
+enum Again {
+    WhenCalled,
+    /// By a policy of the caller's.
+    After(Duration),
+    /// The policy's retries are used up.
+    Never,
 }
 
 /// One caller's way to one lock.
@@ -63,8 +74,8 @@ struct Attempt<'a> {
     under: Vec<Claim>,
     patience: Patience,
     began: Moment,
-    /// Who was last seen holding the lock, and when that was.
-    holder: Option<(Holder, Moment)>,
+    /// What was last seen in the way, and when that was.
+    busy: Option<(Busy, Moment)>,
     /// The claim for which it was said that we wait.
     waiting: Option<Claim>,
     obtained: bool,
@@ -72,33 +83,55 @@ struct Attempt<'a> {
     silence: Option<StoreError>,
 }
 
-/// Obtains the lock, or says who has it.
+/// Whom a lock is asked for.
+pub(crate) struct Asker {
+    pub(crate) owner: Option<Owner>,
+    /// The claims to stand under.
+    pub(crate) under: Vec<Claim>,
+}
+
+/// Obtains the lock, or says who has it. An owner that holds it already goes in again.
 pub(crate) async fn acquire(
     client: &Arc<Inner>,
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: impl FnOnce(Moment) -> Patience,
-) -> Result<Result<Guard, Busy>, Error> {
+) -> Result<Result<Guard, Contended>, Error> {
     options.check()?;
     let owner = options.resolve_owner()?;
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
     let patience = patience(began);
-    if let Some(owner) = &owner
-        && let Some(hold) = client.owned(key, owner)
-    {
-        if kind != Kind::Reentrant || hold.kind != kind {
-            if hold.is_live(began) {
+    let mut under = options.lineage()?;
+    if let Some(owner) = &owner {
+        let owned = client.owned(key, owner);
+        let same = owned.iter().find(|hold| hold.kind == kind && kind.is_reentrant());
+        if let Some(hold) = same {
+            if let Some(guard) = Box::pin(reenter(client, hold, options, patience)).await? {
+                return Ok(Ok(guard));
+            }
+        } else if let Some(hold) = owned.iter().find(|hold| hold.is_live(began)) {
+            if !(kind.is_side() && hold.kind.is_side()) {
                 return Err(own(key, hold.kind));
             }
-        } else if let Some(guard) = Box::pin(reenter(client, &hold, options, patience)).await? {
-            return Ok(Ok(guard));
+            under.extend(hold.lineage().cloned());
         }
     }
-    let under = options.lineage()?;
-    let (holder, waiting, obtained, silence) = (None, None, false, None);
+    obtain(client, (kind, key), options, patience, Asker { owner, under }).await
+}
+
+/// Obtains the lock for this asker, or says who has it.
+pub(crate) async fn obtain(
+    client: &Arc<Inner>,
+    (kind, key): (Kind, &Key),
+    options: &Options,
+    patience: Patience,
+    Asker { owner, under }: Asker,
+) -> Result<Result<Guard, Contended>, Error> {
+    let began = client.shared.clock.now();
+    let (busy, waiting, obtained, silence) = (None, None, false, None);
     let mut attempt =
-        Attempt { client, kind, key, options, owner, under, patience, began, holder, waiting, obtained, silence };
+        Attempt { client, kind, key, options, owner, under, patience, began, busy, waiting, obtained, silence };
     let outcome = attempt.run().await;
     attempt.obtained = matches!(outcome, Ok(Ok(_)));
     outcome
@@ -117,10 +150,13 @@ fn own(key: &Key, kind: Kind) -> Error {
 }
 
 impl Attempt<'_> {
-    async fn run(&mut self) -> Result<Result<Guard, Busy>, Error> {
+    async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
+        if self.kind.has_line() {
+            return self.ask_until_answered(Way::line()).await;
+        }
         // Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
         if matches!(self.patience, Patience::Once) || self.options.retry.is_some() {
-            return self.ask_until_answered(None).await;
+            return self.ask_until_answered(Way::Alone).await;
         }
         // Of this client's tasks, one at a time speaks to the store.
         let turn = match self.client.queue.enter(self.kind, self.key) {
@@ -140,11 +176,11 @@ impl Attempt<'_> {
                 }
             }
         };
-        self.ask_until_answered(Some(turn)).await
+        self.ask_until_answered(Way::Turn(turn)).await
     }
 
     /// Asks until the store grants the lock or the patience ends.
-    async fn ask_until_answered(&mut self, mut turn: Option<Turn>) -> Result<Result<Guard, Busy>, Error> {
+    async fn ask_until_answered(&mut self, mut way: Way) -> Result<Result<Guard, Contended>, Error> {
         let shared = &self.client.shared;
         let mut armed = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
         let mut pauses = self.options.retry.map(|retry| Box::new(retry.into_iter()));
@@ -152,33 +188,29 @@ impl Attempt<'_> {
         loop {
             // The client may have been closed while we waited.
             shared.begin()?;
-            let heard = turn.as_ref().and_then(|turn| turn.watch.as_ref()).map(crate::wakeups::Watch::epoch);
+            let again =
+                pauses.as_mut().map_or(Again::WhenCalled, |pauses| pauses.next().map_or(Again::Never, Again::After));
+            let heard = way.listen(self.client, &armed.claim);
             let sent = shared.clock.now();
             let within = self.client.answer_within.min(self.patience.left(sent));
-            if let Some(word) = turn.as_mut().and_then(|turn| turn.word.take()) {
+            if let Some(word) = way.word() {
                 // Whoever had the turn before us got the lock and left us in the store's line.
                 let Word { heard, holder } = *word;
-                self.say_waiting(&armed.claim, &holder.0);
-                self.holder = Some(holder);
-                if !Box::pin(self.until_called(turn.as_mut(), Some(heard))).await {
+                self.seen_off(&armed.claim, Busy::behind(holder.0), holder.1);
+                if !Box::pin(self.until_called(&mut way, Heard::all(heard))).await {
                     return self.not_obtained();
                 }
                 continue;
             }
-            let stay = match (self.patience, &self.holder) {
-                _ if turn.is_none() => Stay::No,
-                (_, None) => Stay::Waits,
-                (_, Some(_)) => Stay::Waited {
-                    more: self.under.is_empty() && heard.is_some() && turn.as_ref().is_some_and(Turn::is_wanted),
-                },
-            };
+            let stay = self.stay(&way, heard, again);
             match armed.ask(stay, within).await {
                 Ok(Outcome::Granted(grant)) => {
                     shared.heard_from_store();
                     // The client may have been closed meanwhile: nobody would look after the lock.
                     shared.begin()?;
                     if shared.clock.now() < deadline(sent, self.options.span()) {
-                        if let (Stay::Waited { more: true }, Some(turn), Some(heard)) = (stay, &mut turn, heard) {
+                        if let (Stay::Waited { more: true }, Way::Turn(turn), Some(heard)) = (stay, &mut way, heard.all)
+                        {
                             let holder = (self.ourselves(&armed.claim, grant), sent);
                             turn.word = Some(Box::new(Word { heard, holder }));
                         }
@@ -196,15 +228,16 @@ impl Attempt<'_> {
                     drop(std::mem::replace(&mut armed, fresh));
                     continue;
                 }
-                Ok(Outcome::Busy(holder)) if self.kind != Kind::Reentrant && self.under.contains(&holder.claim) => {
+                Ok(Outcome::Busy(Busy { holder: Some(holder), .. }))
+                    if !self.kind.is_reentrant() && self.under.contains(&holder.claim) =>
+                {
                     return Err(own(self.key, self.kind));
                 }
-                Ok(Outcome::Busy(holder)) => {
+                Ok(Outcome::Busy(busy)) => {
                     failures = 0;
                     shared.heard_from_store();
                     self.silence = None;
-                    self.say_waiting(&armed.claim, &holder);
-                    self.holder = Some((holder, shared.clock.now()));
+                    self.seen_off(&armed.claim, busy, shared.clock.now());
                 }
                 Ok(other) => return Err(self.turned_down(&other)),
                 Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
@@ -214,7 +247,7 @@ impl Attempt<'_> {
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
                     // A last attempt that had no time left to be answered says nothing of the store.
-                    let hasty = self.holder.is_some() && within < self.client.answer_within;
+                    let hasty = self.busy.is_some() && within < self.client.answer_within;
                     if hasty && self.is_out_of_patience() {
                         return self.not_obtained();
                     }
@@ -232,20 +265,35 @@ impl Attempt<'_> {
             }
             let span = tracing::info_span!("tenure.wait", key = %self.key);
             let waiting = async {
-                if let Some(pauses) = &mut pauses {
-                    match pauses.next() {
-                        Some(pause) => self.pause(pause).await,
-                        None => false,
+                match again {
+                    Again::After(pause) => self.pause(pause).await,
+                    Again::Never => false,
+                    Again::WhenCalled if failures > 0 => {
+                        let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
+                        self.pause(pause).await
                     }
-                } else if failures > 0 {
-                    let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
-                    self.pause(pause).await
-                } else {
-                    self.until_called(turn.as_mut(), heard).await
+                    Again::WhenCalled => self.until_called(&mut way, heard).await,
                 }
             };
             if !Box::pin(waiting.instrument(span)).await {
                 return self.not_obtained();
+            }
+        }
+    }
+
+    /// Whether, and how, the asker stays if the lock is busy.
+    fn stay(&self, way: &Way, heard: Heard, again: Again) -> Stay {
+        match (way, &self.busy) {
+            (Way::Alone, _) => Stay::No,
+            (Way::Line { .. }, _) if matches!(self.patience, Patience::Once) => Stay::No,
+            (Way::Line { .. }, _) => match again {
+                Again::WhenCalled => Stay::InLine { place: Waiter::PLACE },
+                Again::After(pause) => Stay::InLine { place: Waiter::PLACE + pause },
+                Again::Never => Stay::No,
+            },
+            (Way::Turn(_), None) => Stay::Waits,
+            (Way::Turn(turn), Some(_)) => {
+                Stay::Waited { more: self.under.is_empty() && heard.all.is_some() && turn.is_wanted() }
             }
         }
     }
@@ -260,6 +308,13 @@ impl Attempt<'_> {
                     self.kind
                 ),
             ),
+            Outcome::Deadlock(rival) => Error::new(
+                crate::ErrorKind::Conflict,
+                format!(
+                    "another reader waits to write and for this one to leave, so that neither would ever get in: \
+                     release this read lock and ask to write anew: the other is={rival}"
+                ),
+            ),
             other => Error::new(
                 crate::ErrorKind::Unexpected,
                 format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
@@ -268,12 +323,17 @@ impl Attempt<'_> {
         error.about(self.key)
     }
 
-    /// Says once that we wait.
-    fn say_waiting(&mut self, claim: &Claim, holder: &Holder) {
+    /// Not now: says so once, and remembers why.
+    fn seen_off(&mut self, claim: &Claim, busy: Busy, seen: Moment) {
+        if let Some(place) = &self.options.place {
+            place.behind(busy.ahead);
+        }
         if self.waiting.is_none() && !matches!(self.patience, Patience::Once) {
             self.waiting = Some(claim.clone());
-            self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone() });
+            let (holder, ahead) = (&busy.holder, busy.ahead);
+            self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone(), ahead });
         }
+        self.busy = Some((busy, seen));
     }
 
     /// A hold of our own as the next in line would have seen it.
@@ -288,22 +348,11 @@ impl Attempt<'_> {
     }
 
     /// Waits until the lock may be free. False if the patience ended first.
-    async fn until_called(&self, turn: Option<&mut Turn>, heard: Option<u64>) -> bool {
+    async fn until_called(&self, way: &mut Way, heard: Heard) -> bool {
         let shared = &self.client.shared;
-        let remaining = self.holder.as_ref().and_then(|(holder, _)| holder.remaining);
-        // The lease is counted in whole milliseconds: one more makes sure that it is over.
-        let poll = remaining.map_or(SAFETY_POLL, |left| (left + Duration::from_millis(1)).clamp(BREATH, SAFETY_POLL));
+        let poll = way::poll(self.busy.as_ref().map(|(busy, _)| busy));
         let look_again = shared.clock.now().plus(poll);
-        let Some(turn) = turn else { return self.pause(poll).await };
-        let watch = turn.watch.get_or_insert_with(|| self.client.hub.watch(self.key));
-        let called = async {
-            match heard {
-                // We could already hear when we asked: nothing was missed.
-                Some(heard) if watch.is_live() => watch.changed(heard).await,
-                // The lock may have been released between our asking and our listening: ask again as soon as we hear.
-                _ => watch.live().await,
-            }
-        };
+        let called = way.called(self.client, (self.kind, self.key), self.busy.as_ref().map(|(busy, _)| busy), heard);
         tokio::select! {
             () = called => true,
             () = shared.clock.sleep_until(look_again) => true,
@@ -351,97 +400,36 @@ impl Attempt<'_> {
     }
 
     /// The patience ended: with a busy lock, or with a silent store.
-    fn not_obtained(&mut self) -> Result<Result<Guard, Busy>, Error> {
+    fn not_obtained(&mut self) -> Result<Result<Guard, Contended>, Error> {
         // Or the client was closed.
         self.client.shared.begin()?;
         match self.silence.take() {
             Some(error) => Err(Error::from_store(Some(self.key), error)),
-            None => Ok(Err(self.busy())),
+            None => Ok(Err(self.contended())),
         }
     }
 
-    fn busy(&self) -> Busy {
+    fn contended(&self) -> Contended {
         let now = self.client.shared.clock.now();
-        let holder = self.holder.clone().map(|(holder, seen)| Holder {
+        let busy = self.busy.as_ref().and_then(|(busy, seen)| busy.holder.clone().map(|holder| (holder, *seen)));
+        let holder = busy.map(|(holder, seen)| Holder {
             held_for: holder.held_for.map(|held| held + now.since(seen)),
             remaining: holder.remaining.map(|left| left.saturating_sub(now.since(seen))),
             ..holder
         });
-        Busy { holder, waited: now.since(self.began) }
+        Contended { holder, waited: now.since(self.began) }
     }
 }
 
 impl Drop for Attempt<'_> {
     /// Whoever was told that we wait is told that we do no longer, also when we were cancelled.
     fn drop(&mut self) {
+        if let Some(place) = &self.options.place {
+            place.behind(None);
+        }
         if let Some(claim) = &self.waiting {
             let (waited, obtained) = (self.client.shared.clock.now().since(self.began), self.obtained);
             self.client.shared.say_of(self.key, claim, || What::Waited { waited, obtained });
-        }
-    }
-}
-
-/// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
-struct Armed<'a> {
-    client: &'a Arc<Inner>,
-    kind: Kind,
-    key: &'a Key,
-    under: Vec<Claim>,
-    lease: Duration,
-    claim: Claim,
-    /// A request is under way.
-    asking: bool,
-    /// The store has granted the claim.
-    granted: bool,
-    /// An earlier request was never answered and might still arrive.
-    ghost: bool,
-}
-
-impl<'a> Armed<'a> {
-    fn new(client: &'a Arc<Inner>, (kind, key): (Kind, &'a Key), under: &[Claim], lease: Duration) -> Self {
-        let claim = client.shared.fresh_claim(!under.is_empty());
-        Self { client, kind, key, under: under.to_vec(), lease, claim, asking: false, granted: false, ghost: false }
-    }
-
-    async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
-        let (claim, under) = (self.claim.clone(), self.under.clone());
-        let operation = Operation::Acquire { claim, under, lease: self.lease, stay };
-        self.asking = true;
-        let answer = self.client.shared.backend.apply(self.kind, self.key, &operation, within).await;
-        self.asking = false;
-        match &answer {
-            Ok(Outcome::Granted(_)) => self.granted = true,
-            Err(error) if error.kind == StoreErrorKind::Unanswered => self.ghost = true,
-            _ => {}
-        }
-        answer
-    }
-
-    fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {
-        let granted = Granted {
-            kind: self.kind,
-            key: self.key.clone(),
-            claim: self.claim.clone(),
-            under: std::mem::take(&mut self.under),
-            owner,
-            ghost: self.ghost,
-        };
-        let hold = Arc::new(Hold::new(granted, token, terms(options), sent));
-        self.granted = false;
-        self.ghost = false;
-        Guard::of_new_hold(self.client, hold, sent)
-    }
-}
-
-impl Drop for Armed<'_> {
-    fn drop(&mut self) {
-        if self.asking || self.granted || self.ghost {
-            self.client.shared.later(Chore::Cancel {
-                kind: self.kind,
-                key: self.key.clone(),
-                claim: self.claim.clone(),
-                lease: self.lease,
-            });
         }
     }
 }
@@ -453,84 +441,5 @@ fn terms(options: &Options) -> Terms {
         warn_after: options.warn_after,
         max_hold: options.max_hold,
         at_least: options.at_least,
-    }
-}
-
-/// Goes in once more under a hold. None if the hold is over.
-pub(crate) async fn reenter(
-    client: &Arc<Inner>,
-    hold: &Arc<Hold>,
-    options: &Options,
-    patience: Patience,
-) -> Result<Option<Guard>, Error> {
-    let shared = &client.shared;
-    let now = shared.clock.now();
-    let Some(entry) = hold.prepare_entry(terms(options), now) else { return Ok(None) };
-    let mut entering = Entering { client, hold, entry, sent: false, armed: true };
-    loop {
-        let sent = shared.clock.now();
-        let Some(Tally { entries: count, change, .. }) = hold.tally(sent) else { return Ok(None) };
-        let claim = hold.claim.clone();
-        let operation = Operation::Reenter { claim, entry, count, change, lease: options.span() };
-        if !entering.sent {
-            hold.asks();
-        }
-        entering.sent = true;
-        let within = client.answer_within.min(patience.left(sent));
-        match shared.backend.apply(hold.kind, &hold.key, &operation, within).await {
-            Ok(Outcome::Granted(_)) => {
-                hold.answered();
-                hold.confirm_entry(entry, sent);
-                shared.agenda.move_to(hold, hold.next_look());
-                if matches!(hold.standing(entry, shared.clock.now()), Standing::Lost(_)) {
-                    // Let in so late that it is over already. If the hold is over too, the caller waits for the lock;
-                    // if not, it would wait for itself.
-                    if !hold.is_live(shared.clock.now()) {
-                        return Ok(None);
-                    }
-                    let slow =
-                        StoreError::new(StoreErrorKind::Unreachable, "the store answers later than the lease lasts");
-                    return Err(Error::from_store(Some(&hold.key), slow));
-                }
-                entering.armed = false;
-                return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry)));
-            }
-            Ok(_) => {
-                hold.answered();
-                entering.sent = false;
-                crate::watchdog::lose(shared, hold, crate::Loss::Gone);
-                return Ok(None);
-            }
-            Err(error)
-                if error.is_transient()
-                    && hold.is_live(shared.clock.now())
-                    && !patience.is_over(shared.clock.now()) =>
-            {
-                shared.clock.sleep_until(sent.plus(Duration::from_millis(50))).await;
-            }
-            Err(error) => return Err(Error::from_store(Some(&hold.key), error)),
-        }
-    }
-}
-
-/// A re-entry that undoes itself unless a guard takes over.
-struct Entering<'a> {
-    client: &'a Arc<Inner>,
-    hold: &'a Arc<Hold>,
-    entry: u32,
-    sent: bool,
-    armed: bool,
-}
-
-impl Drop for Entering<'_> {
-    fn drop(&mut self) {
-        if !self.armed {
-            return;
-        }
-        let shared = &self.client.shared;
-        match self.hold.leave(self.entry, shared.clock.now(), self.sent) {
-            Left::Well(leaving) | Left::Lost(_, Some(leaving)) => shared.leave_later(self.hold, leaving),
-            Left::Lost(_, None) => {}
-        }
     }
 }

@@ -1,0 +1,84 @@
+//! A claim on its way: what was asked for it is undone unless a guard takes over.
+
+use super::terms;
+use crate::guard::Guard;
+use crate::hold::{Granted, Hold};
+use crate::inner::Inner;
+use crate::janitor::Chore;
+use crate::{Moment, Options, Owner, StoreError, StoreErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay};
+
+/// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
+pub(super) struct Armed<'a> {
+    client: &'a Arc<Inner>,
+    kind: Kind,
+    key: &'a Key,
+    under: Vec<Claim>,
+    lease: Duration,
+    pub(super) claim: Claim,
+    /// A request is under way.
+    asking: bool,
+    /// What the store has of the claim, by its last answer.
+    has: Has,
+    /// An earlier request was never answered and might still arrive.
+    ghost: bool,
+}
+
+/// What a store has of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Has {
+    Nothing,
+    /// A place in line.
+    Place,
+    /// A grant.
+    Hold,
+}
+
+impl<'a> Armed<'a> {
+    pub(super) fn new(client: &'a Arc<Inner>, (kind, key): (Kind, &'a Key), under: &[Claim], lease: Duration) -> Self {
+        let (claim, under) = (client.shared.fresh_claim(!under.is_empty()), under.to_vec());
+        Self { client, kind, key, under, lease, claim, asking: false, has: Has::Nothing, ghost: false }
+    }
+
+    pub(super) async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
+        let (claim, under) = (self.claim.clone(), self.under.clone());
+        let operation = Operation::Acquire { claim, under, lease: self.lease, stay };
+        self.asking = true;
+        let answer = self.client.shared.backend.apply(self.kind, self.key, &operation, within).await;
+        self.asking = false;
+        match &answer {
+            Ok(Outcome::Granted(_)) => self.has = Has::Hold,
+            Ok(Outcome::Busy(busy)) => self.has = if busy.ahead.is_some() { Has::Place } else { Has::Nothing },
+            Err(error) if error.kind == StoreErrorKind::Unanswered => self.ghost = true,
+            _ => {}
+        }
+        answer
+    }
+
+    pub(super) fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {
+        let granted = Granted {
+            kind: self.kind,
+            key: self.key.clone(),
+            claim: self.claim.clone(),
+            under: std::mem::take(&mut self.under),
+            owner,
+            ghost: self.ghost,
+        };
+        let hold = Arc::new(Hold::new(granted, token, terms(options), sent));
+        (self.has, self.ghost) = (Has::Nothing, false);
+        Guard::of_new_hold(self.client, hold, sent)
+    }
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        // What is still under way might be applied after all, and is refused from now on. A place in line is just left.
+        let remember = self.asking || self.ghost || self.has == Has::Hold;
+        if remember || self.has == Has::Place {
+            let (kind, key, claim) = (self.kind, self.key.clone(), self.claim.clone());
+            self.client.shared.later(Chore::Cancel { kind, key, claim, lease: self.lease, remember });
+        }
+    }
+}

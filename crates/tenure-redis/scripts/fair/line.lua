@@ -1,0 +1,58 @@
+-- line: those who wait for a fair lock, in sets of our own.
+-- keys: `own` the line, by when each came to it; the next until when each place in it is kept
+-- args: `notice`, what a client's own channel begins with
+-- before: `own`, where its keys begin; `now`, the server's time in µs
+local queue, places = KEYS[own], KEYS[own + 1]
+
+-- whoever comes first, when those whose places have ended are gone; and whether any had to go
+local function first_in_line()
+  local passed = false
+  local dead = redis.pcall('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, 100)
+  while dead[1] do
+    passed = true
+    redis.call('ZREM', queue, unpack(dead))
+    redis.call('ZREM', places, unpack(dead))
+    dead = redis.pcall('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, 100)
+  end
+  return redis.pcall('ZRANGE', queue, 0, 0)[1], passed
+end
+
+-- takes a place at the end, or keeps the one it has, for so many ms
+local function stand(claim, keep)
+  if not redis.call('ZSCORE', queue, claim) then
+    local since, last = now, redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]
+    -- no two come at the same time
+    if last and tonumber(last) >= since then
+      since = tonumber(last) + 1
+    end
+    redis.call('ZADD', queue, since, claim)
+  end
+  redis.call('ZADD', places, 'GT', now + keep * 1000, claim)
+  -- the line is gone when the last place in it is
+  for _, key in ipairs({queue, places}) do
+    if redis.call('PTTL', key) < tonumber(keep) then
+      redis.call('PEXPIRE', key, keep)
+    end
+  end
+end
+
+-- goes, because it is in; and whether it stood there
+local function enter_from_line(claim)
+  return redis.call('ZREM', queue, claim) + redis.call('ZREM', places, claim) > 0
+end
+
+-- goes, because it gave up
+local leave_line = enter_from_line
+
+local function ahead_of(claim)
+  return redis.call('ZRANK', queue, claim) or -1
+end
+
+-- µs for which a place is kept
+local function kept(claim)
+  return redis.call('ZSCORE', places, claim) - now
+end
+
+local function call(claim)
+  redis.pcall('PUBLISH', notice .. string.match(claim, '^[^:]*'), 'call ' .. claim)
+end

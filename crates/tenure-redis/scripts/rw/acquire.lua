@@ -1,0 +1,131 @@
+-- acquire, continued: look.lua comes before.
+local claim, lease, kind = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
+local side = kind == 'read' and keys.reading or keys.writing
+local ends = now + lease
+local mine = redis.call('ZSCORE', side, claim)
+if mine then
+  if tonumber(mine) < ends then
+    redis.call('ZADD', side, ends, claim)
+    last_until_all_end()
+  end
+  local _, token, _, count = string.match(redis.call('HGET', keys.lock, claim), '^(%S+) (%d+) (%d+) (%d+)')
+  return {token, count}
+end
+local kin = {}
+local kin_reads, kin_writes, inherited = 0, 0, nil
+for other in string.gmatch(ARGV[5], '[^/]+') do
+  if not kin[other] and redis.call('ZSCORE', keys.writing, other) then
+    kin_writes = kin_writes + 1
+    inherited = inherited or string.match(redis.call('HGET', keys.lock, other), '^%S+ (%d+)')
+  elseif not kin[other] and redis.call('ZSCORE', keys.reading, other) then
+    kin_reads = kin_reads + 1
+  end
+  kin[other] = true
+end
+local strangers = writes - kin_writes
+if kind == 'write' then
+  strangers = strangers + reads - kin_reads
+end
+local foreign = mode and mode ~= 'tenure'
+local blocked = foreign or strangers > 0
+local upgrades = blocked and kind == 'write' and kin_reads + kin_writes > 0
+local own_line = kind == 'read' and keys.readers or keys.writers
+local since = redis.call('ZSCORE', own_line, claim)
+since = since and math.abs(since)
+local writer = redis.call('ZRANGE', keys.writers, 0, 0, 'WITHSCORES')
+if upgrades and writer[1] and writer[1] ~= claim and tonumber(writer[2]) < 0 then
+  return {writer[1]}
+end
+if not blocked and kin_reads + kin_writes == 0 then
+  local pass = tonumber(redis.call('GET', keys.pass) or 0)
+  if kind == 'read' then
+    blocked = writer[1] and not (since and since <= pass)
+  else
+    blocked = (writer[1] and writer[1] ~= claim) or redis.call('ZCOUNT', keys.readers, '-inf', pass) > 0
+  end
+end
+if not blocked then
+  local token = inherited
+  if not token then
+    token = redis.call('INCR', KEYS[2])
+    -- from there on one more is the same number to a script, and a token would be handed out twice
+    if token >= 2^53 then
+      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+    end
+    if token < now then
+      token = now
+      redis.call('SET', KEYS[2], string.format('%d', now))
+    end
+    token = string.format('%d', token)
+  end
+  redis.call('HSET', keys.lock, 'mode', 'tenure', claim, kind .. ' ' .. token .. ' ' .. string.format('%d', now) .. ' 1 0')
+  redis.call('ZADD', side, ends, claim)
+  last_until_all_end()
+  if since then
+    leave_line(claim)
+  end
+  if kind == 'write' then
+    writes = writes + 1
+    note_writers()
+  end
+  return {token, '1'}
+end
+if ARGV[4] ~= '' then
+  since = since or math.max(now, (last_in_line() or 0) + 1)
+  redis.call('ZADD', own_line, string.format('%d', upgrades and -since or since), claim)
+  redis.call('ZADD', keys.places, 'GT', now + ARGV[4] * 1000, claim)
+  -- the line is gone when the last place in it is
+  for _, key in ipairs({own_line, keys.places}) do
+    if redis.call('PTTL', key) < tonumber(ARGV[4]) then
+      redis.call('PEXPIRE', key, ARGV[4])
+    end
+  end
+  note_writers()
+end
+if news then
+  call(ARGV[6], KEYS[4])
+end
+local ahead = -1
+if since then
+  ahead = 0
+  if not upgrades then
+    local before = '(' .. string.format('%d', since)
+    ahead = redis.call('ZCOUNT', keys.writers, '-inf', before) + redis.call('ZCOUNT', keys.readers, '-inf', before)
+  end
+end
+local stamp = time[1] .. string.format('%06d', time[2])
+if foreign then
+  return {redis.call('PTTL', keys.lock) * 1000, stamp, redis.call('HGETALL', keys.lock), '', ahead, 0}
+end
+-- of those in the way, the one that stays for longest
+local longest, until_when
+for _, key in ipairs({keys.reading, keys.writing}) do
+  local found = redis.call('ZRANGE', key, 0, kin_reads + kin_writes, 'REV', 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local other, last = found[i], tonumber(found[i + 1])
+    if not kin[other] then
+      if not longest or last > until_when or (last == until_when and other > longest) then
+        longest, until_when = other, last
+      end
+      break
+    end
+  end
+end
+if longest then
+  local fields = {longest, redis.call('HGET', keys.lock, longest)}
+  local latest = 0
+  for _, key in ipairs({keys.reading, keys.writing}) do
+    latest = math.max(latest, tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0))
+  end
+  return {latest - now, stamp, fields, string.format('%d', until_when), ahead, 0}
+end
+-- free, or among readers: who comes first
+local first, came
+for _, key in ipairs({keys.writers, keys.readers}) do
+  local found = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if found[1] and (not first or tonumber(found[2]) < came) then
+    first, came = found[1], tonumber(found[2])
+  end
+end
+local kept = first and redis.call('ZSCORE', keys.places, first)
+return {-2, stamp, {}, '', ahead, kept and kept - now or 0}

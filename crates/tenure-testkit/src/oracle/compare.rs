@@ -1,0 +1,140 @@
+//! In what two answers differ, if they do.
+
+use std::collections::HashMap;
+use std::time::Duration;
+use tenure_core::kernel::Grant;
+use tenure_core::{Busy, Holder, Key, Outcome, Sight, Token};
+
+/// What two clocks cannot tell apart.
+pub(super) struct Tolerance {
+    /// No call is made when a lease's end is nearer than this.
+    pub(super) clear: Duration,
+    /// A call that took longer happened too indefinitely to be compared.
+    pub(super) slowest: Duration,
+    pub(super) remaining: Duration,
+    /// Tokens tell since when a lock is held; a store may make them a little behind its clock.
+    pub(super) held_for: Duration,
+}
+
+/// Which of the backend's tokens stands for which of the specification's.
+#[derive(Default)]
+pub(super) struct Tokens {
+    pairs: HashMap<Token, Token>,
+    largest: HashMap<Key, Token>,
+}
+
+impl Tokens {
+    /// Says in what the two differ, if they do.
+    pub(super) fn compare(
+        &mut self,
+        key: &Key,
+        specified: &Outcome,
+        answered: &Outcome,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
+        match (specified, answered) {
+            (Outcome::Granted(specified), Outcome::Granted(answered)) => {
+                self.compare_grants(key, *specified, *answered)
+            }
+            (Outcome::Busy(specified), Outcome::Busy(answered)) => self.compare_busy(specified, answered, tolerance),
+            (Outcome::Forced(specified), Outcome::Forced(answered))
+            | (Outcome::Seen(specified), Outcome::Seen(answered)) => {
+                self.compare_sights(specified.as_ref(), answered.as_ref(), tolerance)
+            }
+            (specified, answered) if specified == answered => Ok(()),
+            _ => Err("kind"),
+        }
+    }
+
+    fn compare_grants(&mut self, key: &Key, specified: Grant, answered: Grant) -> Result<(), &'static str> {
+        if specified.count != answered.count {
+            return Err("count");
+        }
+        if let Some(known) = self.pairs.get(&specified.token) {
+            return if *known == answered.token { Ok(()) } else { Err("token: it is the same hold") };
+        }
+        self.pairs.insert(specified.token, answered.token);
+        match self.largest.insert(key.clone(), answered.token) {
+            Some(largest) if largest >= answered.token => Err("token: it is a later grant"),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare_sights(
+        &self,
+        specified: Option<&Sight>,
+        answered: Option<&Sight>,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
+        let (specified, answered) = match (specified, answered) {
+            (None, None) => return Ok(()),
+            (Some(specified), Some(answered)) => (specified, answered),
+            _ => return Err("whether anybody holds"),
+        };
+        if specified.kind != answered.kind {
+            return Err("as what it is held");
+        }
+        if specified.holders.len() != answered.holders.len() {
+            return Err("how many hold");
+        }
+        let mut holders = specified.holders.iter().zip(&answered.holders);
+        holders.try_for_each(|(specified, answered)| self.compare_holders(specified, answered, tolerance))?;
+        // A line of clients is the store's own affair.
+        if specified.kind.has_line()
+            && (specified.waiters, specified.line.len()) != (answered.waiters, answered.line.len())
+        {
+            return Err("how many wait");
+        }
+        let mut line = specified.line.iter().zip(&answered.line);
+        let same = line.all(|(specified, answered)| {
+            (&specified.claim, specified.kind) == (&answered.claim, answered.kind)
+                && near(Some(specified.waited), Some(answered.waited), tolerance.held_for)
+        });
+        if same { Ok(()) } else { Err("who waits") }
+    }
+
+    fn compare_busy(&self, specified: &Busy, answered: &Busy, tolerance: &Tolerance) -> Result<(), &'static str> {
+        match (&specified.holder, &answered.holder) {
+            (None, None) => {}
+            (Some(specified), Some(answered)) => self.compare_holders(specified, answered, tolerance)?,
+            _ => return Err("whether anybody holds"),
+        }
+        if specified.ahead != answered.ahead {
+            Err("how many stand before")
+        } else if !near(specified.again, answered.again, tolerance.remaining) {
+            Err("when it changes by itself")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn compare_holders(
+        &self,
+        specified: &Holder,
+        answered: &Holder,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
+        let token = specified.token.and_then(|token| self.pairs.get(&token)).copied();
+        if specified.claim != answered.claim {
+            Err("claim")
+        } else if specified.count != answered.count {
+            Err("count")
+        } else if token != answered.token {
+            Err("token")
+        } else if !near(specified.remaining, answered.remaining, tolerance.remaining) {
+            Err("remaining")
+        } else if !near(specified.held_for, answered.held_for, tolerance.held_for) {
+            Err("held_for")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Whether two times are as near as this.
+fn near(one: Option<Duration>, other: Option<Duration>, by: Duration) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.abs_diff(other) <= by,
+        (one, other) => one == other,
+    }
+}
