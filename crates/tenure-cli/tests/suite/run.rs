@@ -53,6 +53,18 @@ fn the_command_finds_its_lock_in_the_environment(store: &Store) {
     assert!(!lines[2].is_empty());
 }
 
+#[test]
+fn an_empty_url_is_no_url_to_the_command_either() {
+    let (other, home) = (Store::sqlite(), tempfile::tempdir().unwrap());
+    let script = r#""$0" --format json inspect k"#;
+    let args = ["--url", "", "run", "k", "--", "sh", "-c", script, env!("CARGO_BIN_EXE_tenure")];
+    for url in [other.url(), String::new()] {
+        let said = Said::of(tenure(&args).env("TENURE_URL", url).env("XDG_STATE_HOME", home.path()));
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(said.json()["holders"].as_array().unwrap().len(), 1, "it looked into another store: {said:?}");
+    }
+}
+
 fn the_command_leads_a_group_of_its_own(store: &Store) {
     // Scripts that tidy up with `kill -- -$$` count on it.
     let said = store.run(&["run", "k", "--", "sh", "-c", "ps -o pgid= -p $$; echo $$"]);

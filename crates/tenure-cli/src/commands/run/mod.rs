@@ -98,7 +98,8 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
         ("TENURE_TOKEN", guard.token().to_string()),
         ("TENURE_OWNER", guard.lineage()),
     ];
-    // A `tenure run` inside it is to go in again, and not to another store.
+    // A `tenure run` inside it is to go in again, and not to another store. An empty one counts too: `--url ''` stands
+    // against the TENURE_URL that the command would find otherwise.
     env.extend(common.url.clone().map(|url| ("TENURE_URL", url)));
     let outcome = hold(talk, args, &terms, &guard, (&env, &mut signals), report).await;
     let released = give_back(talk, &client, guard, outcome.is_ok()).await;
