@@ -1,6 +1,6 @@
 //! What can be typed: clap and nothing else.
 
-use crate::duration;
+use crate::{duration, number};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -59,7 +59,7 @@ The exit code is 1 if the sale went wrong, as it does with --without-lock.";
 #[derive(Parser, Debug)]
 #[command(name = "tenure", version, about = ABOUT, max_term_width = 100)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(propagate_version = true, subcommand_required = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     /// Wait until a lock is free, without taking it
     Wait {
         /// How long to wait at most; exit code 75 after that; 0s looks once [default: for ever]
-        #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
+        #[arg(long, value_name = "D", value_parser = duration::any)]
         wait: Option<Duration>,
         /// The lock
         key: String,
@@ -150,13 +150,13 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     /// How long the store keeps the lock without hearing from us; lengths are written as 30s, 5m or 1h30m
-    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::some, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::some)]
     pub(crate) lease: Duration,
     /// Let the lease end by itself instead of renewing it
     #[arg(long)]
     pub(crate) no_renew: bool,
     /// How long to wait for the lock, and for the store to come back [default: for ever, but 5s for the store]
-    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::wait, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::wait)]
     pub(crate) wait: Option<Duration>,
     /// Give up at once if somebody else holds the lock
     #[arg(long)]
@@ -165,10 +165,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
     pub(crate) kind: Kind,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
-    #[arg(long, value_name = "D", value_parser = duration::some, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = duration::some)]
     pub(crate) max_hold: Option<Duration>,
     /// Keep the lock taken for at least this long, even if the command ends sooner; 0s is as if left out
-    #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = duration::any)]
     pub(crate) at_least: Option<Duration>,
     /// What others see as the holder's name [default: the command's]
     #[arg(long, value_name = "TEXT")]
@@ -178,10 +178,10 @@ pub(crate) struct Run {
     pub(crate) on_lost: Option<String>,
     /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most;
     /// 0s kills at once [default: a quarter of the lease]
-    #[arg(long, value_name = "D", value_parser = duration::any, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", value_parser = duration::any)]
     pub(crate) kill_after: Option<Duration>,
     /// Write how it ended, as one line of JSON, to this file descriptor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::descriptor)]
     pub(crate) status_fd: Option<u32>,
     /// The lock
     pub(crate) key: String,
@@ -199,13 +199,13 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 #[derive(Args, Debug)]
 pub(crate) struct Demo {
     /// How many buyers come at once; at least as many as there are items
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = number::count)]
     pub(crate) buyers: u32,
     /// How many items there are
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = number::count)]
     pub(crate) items: u32,
     /// How long one purchase takes
-    #[arg(long, value_name = "D", default_value = "20ms", value_parser = duration::some, allow_hyphen_values = true)]
+    #[arg(long, value_name = "D", default_value = "20ms", value_parser = duration::some)]
     pub(crate) section: Duration,
     /// Sell without taking the lock, to show what it is for
     #[arg(long)]

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+/// How a length is typed.
+pub(crate) const FORM: &str = "write a length of time such as `30s`, `5m` or `1h30m`";
+
 /// A length that was typed. Whether it is a sensible one, its reader knows.
 pub(crate) fn any(text: &str) -> Result<Duration, &'static str> {
-    humantime::parse_duration(text).map_err(|_| "write a length of time such as `30s`, `5m` or `1h30m`")
+    humantime::parse_duration(text).map_err(|_| FORM)
 }
 
 /// A length where none at all would mean nothing.

@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod duration;
 mod exit;
+mod number;
 mod output;
 mod store;
 mod typed;
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     if let Some(code) = child::helper() {
         return code;
     }
-    // Clap would show the help by itself, but not to those who have TENURE_URL set.
+    // Who types nothing has not mistyped, and wants to see what there is.
     if std::env::args_os().len() < 2 {
         let _ = Cli::command().print_help();
         return exit::Reason::Invalid.code().into();

@@ -10,3 +10,4 @@ mod loss;
 mod run;
 mod signals;
 mod terminal;
+mod typed;
