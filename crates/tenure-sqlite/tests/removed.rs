@@ -195,7 +195,7 @@ fn not_written_over() -> Result<(), Failed> {
         let (url, section) = (place.url(), Duration::ZERO);
         let relay = Job::Relay { url, key: "other".into(), holds: 50, section, lease: LEASE };
         let lines = tokio::task::spawn_blocking(move || Taker::start(&relay).finish()).await?;
-        let last = Hold::from_line(lines.lines().last().expect("holds")).unwrap().token;
+        let last = Hold::from_line(lines.lines().last().expect("holds")).unwrap().token.expect("a token");
         client.lock("k")?.inspect().await?;
         let query = "SELECT value FROM meta WHERE name = 'watermark'";
         let watermark: i64 = place.peek().query_row(query, [], |row| row.get(0)).unwrap();

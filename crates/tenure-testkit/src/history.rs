@@ -24,8 +24,8 @@ pub struct Hold {
     pub key: String,
     /// The holder.
     pub who: String,
-    /// The fencing token.
-    pub token: u64,
+    /// The fencing token; none if the library that took the lock gives none.
+    pub token: Option<u64>,
     /// When the holder began to ask for the lock.
     pub asked: u64,
     /// When the holder knew that it had the lock.
@@ -77,7 +77,17 @@ pub struct HoldRecord {
 
 /// Now, in nanoseconds of `CLOCK_BOOTTIME`.
 pub fn boottime_now() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
+    nanoseconds(ClockId::Boottime)
+}
+
+/// Now, in nanoseconds of `CLOCK_MONOTONIC`: the one clock that a JVM can read too. A history whose holds are all by this
+/// clock is as good as any other.
+pub fn monotonic_now() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     let nanoseconds = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
     u64::try_from(nanoseconds).expect("a host is not up for more than 500 years")
 }
@@ -144,8 +154,14 @@ impl History {
 impl Asking {
     /// Records the grant: call it as soon as the acquire has returned.
     pub fn granted(self, token: u64) -> HoldRecord {
-        let hold =
-            Hold { key: self.key, who: self.who, token, asked: self.asked, granted: boottime_now(), ended: None };
+        let hold = Hold {
+            key: self.key,
+            who: self.who,
+            token: Some(token),
+            asked: self.asked,
+            granted: boottime_now(),
+            ended: None,
+        };
         let mut log = self.history.log();
         log.holds.push(hold);
         let index = log.holds.len() - 1;

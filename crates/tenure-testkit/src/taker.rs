@@ -154,7 +154,7 @@ async fn relay(client: &Client, key: &str, holds: usize, section: Duration, leas
         let asked = boottime_now();
         let guard = lock.lock_with(Options::new().lease(lease)).await.expect("the lock");
         let (token, granted) = (guard.token(), boottime_now());
-        let mut hold = Hold { key: key.to_owned(), who: who.clone(), token, asked, granted, ended: None };
+        let mut hold = Hold { key: key.to_owned(), who: who.clone(), token: Some(token), asked, granted, ended: None };
         // Told while it lasts: who is killed in the middle has been in.
         println!("{}", hold.to_line());
         tokio::time::sleep(section).await;

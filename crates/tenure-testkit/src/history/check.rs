@@ -52,9 +52,10 @@ fn check_overlaps(by_grant: &[&Hold], report: &mut Report) {
 }
 
 /// A hold asked for after another was granted needs a larger token than it, which it has if it
-/// is larger than the largest of all such; and no token may be granted twice.
+/// is larger than the largest of all such; and no token may be granted twice. Holds without a token are none of this.
 fn check_tokens(by_grant: &[&Hold], report: &mut Report) {
-    let mut by_asked = by_grant.to_vec();
+    let by_grant: Vec<&Hold> = by_grant.iter().copied().filter(|hold| hold.token.is_some()).collect();
+    let mut by_asked = by_grant.clone();
     by_asked.sort_by_key(|hold| hold.asked);
     let mut granted_before = by_grant.iter().peekable();
     let mut largest: Option<&Hold> = None;
@@ -72,7 +73,7 @@ fn check_tokens(by_grant: &[&Hold], report: &mut Report) {
             report.inversions.push(inversion(earlier, later));
         }
     }
-    let mut by_token = by_grant.to_vec();
+    let mut by_token = by_grant.clone();
     by_token.sort_by_key(|hold| hold.token);
     for pair in by_token.windows(2) {
         // Twins that the order of time has already given away are not reported again.

@@ -1,14 +1,16 @@
 //! Holds as lines of text: `key who token asked granted ended`.
 
+use std::num::ParseIntError;
+
 use super::Hold;
 
 impl Hold {
     /// The hold as one line, without the newline. Spaces and the like in names are written as
-    /// `%20`, an unknown end as `-`.
+    /// `%20`, an unknown end or no token as `-`.
     pub fn to_line(&self) -> String {
-        let Self { token, asked, granted, .. } = self;
+        let Self { asked, granted, .. } = self;
         let (key, who) = (escape(&self.key), escape(&self.who));
-        let ended = self.ended.map_or("-".to_owned(), |ended| ended.to_string());
+        let (token, ended) = (or_dash(self.token), or_dash(self.ended));
         format!("{key} {who} {token} {asked} {granted} {ended}")
     }
 
@@ -30,14 +32,19 @@ fn parse(line: &str) -> Option<Hold> {
     Some(Hold {
         key: unescape(key)?,
         who: unescape(who)?,
-        token: token.parse().ok()?,
+        token: unless_dash(token).ok()?,
         asked: asked.parse().ok()?,
         granted: granted.parse().ok()?,
-        ended: match ended {
-            "-" => None,
-            time => Some(time.parse().ok()?),
-        },
+        ended: unless_dash(ended).ok()?,
     })
+}
+
+fn or_dash(number: Option<u64>) -> String {
+    number.map_or("-".to_owned(), |number| number.to_string())
+}
+
+fn unless_dash(word: &str) -> Result<Option<u64>, ParseIntError> {
+    (word != "-").then(|| word.parse()).transpose()
 }
 
 /// Percent-escapes what is not visible ASCII; the empty name becomes a lone `%`.
@@ -73,8 +80,10 @@ mod tests {
 
     #[test]
     fn lines_come_back_as_they_were() {
-        for (key, ended) in [("plain", Some(9)), ("", None), ("a b%\n\u{e9}", Some(u64::MAX))] {
-            let hold = Hold { key: key.to_owned(), who: "worker 1".to_owned(), token: 7, asked: 1, granted: 2, ended };
+        for (key, token, ended) in
+            [("plain", Some(7), Some(9)), ("", None, None), ("a b%\n\u{e9}", Some(7), Some(u64::MAX))]
+        {
+            let hold = Hold { key: key.to_owned(), who: "worker 1".to_owned(), token, asked: 1, granted: 2, ended };
             let line = hold.to_line();
             assert!(!line.contains('\n'));
             assert_eq!(Hold::from_line(&line), Ok(hold));

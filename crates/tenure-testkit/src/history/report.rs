@@ -109,10 +109,10 @@ impl Report {
     fn times(&self, hold: &Hold) -> String {
         let since_start = |time: u64| Duration::from_nanos(time.saturating_sub(self.start));
         let ended = hold.ended.map_or("an unknown time".to_owned(), |ended| format!("+{:?}", since_start(ended)));
+        let token = hold.token.map_or("no token".to_owned(), |token| format!("token {token}"));
         format!(
-            "{} (token {}, asked at +{:?}) held it from +{:?} to {ended}",
+            "{} ({token}, asked at +{:?}) held it from +{:?} to {ended}",
             hold.who,
-            hold.token,
             since_start(hold.asked),
             since_start(hold.granted),
         )

@@ -53,6 +53,13 @@ fn token_must_grow_after_a_grant() {
 }
 
 #[test]
+fn holds_without_tokens_overlap_but_are_in_no_order() {
+    history("k rust 1 0 10 20\nk java - 15 20 30\nk java - 25 30 40\nk rust 2 35 40 50").check().assert_clean();
+    let report = history("k rust 1 0 10 20\nk java - 15 19 30").check();
+    assert_eq!((report.overlaps.len(), report.inversions.len()), (1, 0));
+}
+
+#[test]
 fn inversion_against_an_old_grant_is_found() {
     let report = history("k a 9 0 1 2\nk b 10 0 3 4\nk c 3 0 5 6\nk d 7 7 8 9").check();
     assert_eq!(report.inversions.len(), 1);
