@@ -4,6 +4,7 @@
 //! - [`servers`]: real server processes that a test may pause, kill and restart.
 //! - [`proxy`]: a TCP proxy that cuts, hangs, delays, loses replies and delivers requests late.
 //! - [`taker`]: a process that takes locks, to be killed or to compete with.
+//! - [`redisson`]: Redisson in a JVM of its own, to share locks with.
 //! - [`history`]: records who held which lock when, and finds overlaps and tokens out of order.
 //! - [`figures`]: speeds, which only a machine with nothing else to do can be held to.
 //! - [`conformance`]: what every backend has to get right, run by one line.
@@ -29,6 +30,7 @@ pub mod figures;
 pub mod history;
 pub mod oracle;
 pub mod proxy;
+pub mod redisson;
 pub mod servers;
 pub mod taker;
 
