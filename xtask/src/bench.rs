@@ -8,7 +8,7 @@ use crate::run::{self, Result};
 
 /// Builds the benchmark program and runs it with `args`.
 pub(crate) fn run(args: &[OsString]) -> Result<()> {
-    install::servers()?;
+    install::programs(&[install::SERVERS])?;
     let started = Instant::now();
     run::run(&mut run::cargo(["build", "--release", "--package", "tenure-cli"]))?;
     run::run(run::cargo(["run", "--release", "--package", "tenure-bench", "--"]).args(args))?;

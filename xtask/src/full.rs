@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::install::SERVERS;
+use crate::install::{JAVA, SERVERS};
+use crate::output;
 use crate::run::{self, Result};
 
 /// The published table, from the workspace root.
@@ -55,11 +56,11 @@ pub(crate) fn publish(reports: &[&str], filter: Option<&str>) -> Result<()> {
 /// When and on what the tests ran, as rows of a table.
 fn machine() -> Result<Vec<(&'static str, String)>> {
     let mut rows = vec![("date", said("date", &["-u", "+%F"])?), ("rustc", said("rustc", &["--version"])?)];
-    for server in SERVERS {
+    for program in SERVERS.iter().chain(JAVA) {
         // The rest of the line is about the build: hashes, allocators, word sizes.
-        let version = said(server.program, &["--version"])?;
+        let version = said(program.name, &["--version"])?;
         let version: Vec<_> = version.split_whitespace().take(3).collect();
-        rows.push((server.program, version.join(" ")));
+        rows.push((program.name, version.join(" ")));
     }
     rows.push(("kernel", said("uname", &["-sr"])?));
     let cores = thread::available_parallelism().map_err(|error| format!("could not count the cores: {error}"))?;
@@ -69,7 +70,8 @@ fn machine() -> Result<Vec<(&'static str, String)>> {
 
 fn said(program: &str, args: &[&str]) -> Result<String> {
     let output = run::read(run::command(program).args(args))?;
-    Ok(output.lines().next().unwrap_or_default().trim().to_owned())
+    // Maven colours its version whoever reads it.
+    Ok(output::plain(output.lines().next().unwrap_or_default()).trim().to_owned())
 }
 
 fn page(machine: &[(&str, String)], reports: &[&str]) -> String {

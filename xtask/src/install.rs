@@ -1,4 +1,4 @@
-//! The servers the tests talk to: found on the machine or installed, never skipped.
+//! The programs that tests and benchmarks start, servers and Java: found on the machine or installed, never skipped.
 
 use std::env;
 use std::process::{Command, Stdio};
@@ -6,19 +6,23 @@ use std::process::{Command, Stdio};
 use crate::run::{self, Result};
 
 /// A program the tests start.
-pub(crate) struct Server {
+pub(crate) struct Program {
     /// What is looked for in `PATH`.
-    pub(crate) program: &'static str,
+    pub(crate) name: &'static str,
     /// The Debian package that has it.
     package: &'static str,
 }
 
-/// All that the tests need; a new backend adds its line here.
-pub(crate) const SERVERS: &[Server] = &[Server { program: "redis-server", package: "redis-server" }];
+/// The servers; a new backend adds its line here.
+pub(crate) const SERVERS: &[Program] = &[Program { name: "redis-server", package: "redis-server" }];
 
-/// Makes sure that every server is on the machine.
-pub(crate) fn servers() -> Result<()> {
-    let missing = missing();
+/// What it takes to build and run the driver in which Redisson runs; `java` itself comes with its compiler.
+pub(crate) const JAVA: &[Program] =
+    &[Program { name: "javac", package: "default-jdk-headless" }, Program { name: "mvn", package: "maven" }];
+
+/// Makes sure that all of these are on the machine.
+pub(crate) fn programs(needed: &[&[Program]]) -> Result<()> {
+    let missing = missing(needed);
     if missing.is_empty() {
         return Ok(());
     }
@@ -28,17 +32,22 @@ pub(crate) fn servers() -> Result<()> {
     println!("installing: {}", packages(&missing).join(" "));
     run::run(apt_get(prefix).arg("update"))?;
     run::run(apt_get(prefix).args(["install", "-y", "--no-install-recommends"]).args(packages(&missing)))?;
-    match self::missing().first() {
+    match self::missing(needed).first() {
         None => Ok(()),
-        Some(server) => Err(format!(
+        Some(program) => Err(format!(
             "the package is installed but its program is not in PATH; add its directory to PATH: {}",
-            server.program
+            program.name
         )),
     }
 }
 
-fn missing() -> Vec<&'static Server> {
-    SERVERS.iter().filter(|server| !in_path(server.program)).collect()
+/// Builds the driver in which Redisson runs, unless that is done: no test waits for a download.
+pub(crate) fn driver() -> Result<()> {
+    run::run(run::command(run::root().join("interop/java/driver")).arg("--build"))
+}
+
+fn missing<'a>(needed: &[&'a [Program]]) -> Vec<&'a Program> {
+    needed.iter().copied().flatten().filter(|program| !in_path(program.name)).collect()
 }
 
 fn in_path(program: &str) -> bool {
@@ -65,14 +74,14 @@ fn apt_get(prefix: &[&str]) -> Command {
     command
 }
 
-fn packages(missing: &[&Server]) -> Vec<&'static str> {
-    missing.iter().map(|server| server.package).collect()
+fn packages(missing: &[&Program]) -> Vec<&'static str> {
+    missing.iter().map(|program| program.package).collect()
 }
 
-fn advice(missing: &[&Server]) -> String {
-    let programs: Vec<_> = missing.iter().map(|server| server.program).collect();
+fn advice(missing: &[&Program]) -> String {
+    let programs: Vec<_> = missing.iter().map(|program| program.name).collect();
     format!(
-        "the tests need servers that are not in PATH: {}\n\
+        "the tests need programs that are not in PATH: {}\n\
          install them and try again; on Debian and Ubuntu:\n\n    \
          sudo apt-get update && sudo apt-get install -y --no-install-recommends {}\n",
         programs.join(", "),
@@ -86,8 +95,8 @@ mod tests {
 
     #[test]
     fn the_advice_has_the_line_to_type() {
-        let server = Server { program: "mariadbd", package: "mariadb-server" };
-        let advice = advice(&[&server]);
+        let program = Program { name: "mariadbd", package: "mariadb-server" };
+        let advice = advice(&[&program]);
         assert!(advice.contains("not in PATH: mariadbd\n"), "{advice}");
         assert!(advice.contains("apt-get install -y --no-install-recommends mariadb-server\n"), "{advice}");
     }

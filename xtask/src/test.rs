@@ -14,7 +14,8 @@ const SAVED: &str = "target/test-output.txt";
 /// Runs the tests whose name contains `filter`, and the long ones too if `full`.
 pub(crate) fn run(full: bool, filter: Option<&str>) -> Result<()> {
     let started = Instant::now();
-    install::servers()?;
+    install::programs(&[install::SERVERS, install::JAVA])?;
+    install::driver()?;
 
     let path = run::root().join(SAVED);
     let log = create(&path)?;
