@@ -25,6 +25,7 @@ if not reply then
       redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. string.format('%d', now + ARGV[3] * 1000))
     end
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    redis.pcall('PUBLISH', KEYS[2], '0')
     reply = 3
   else
     if need ~= 0 then

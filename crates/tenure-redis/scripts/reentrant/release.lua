@@ -13,6 +13,8 @@ if not held[1] then
 elseif not held[3] then
   if ARGV[3] ~= '' then
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    -- the lock lasts for less than it seemed to: a Java service would wait for as long as it had seen
+    redis.pcall('PUBLISH', KEYS[2], '0')
     reply = 3
   else
     redis.call('DEL', KEYS[1])

@@ -19,6 +19,7 @@ fn main() {
     let trials = vec![
         trial("java_wakes_rust", waking::java_wakes_rust),
         trial("rust_wakes_java", waking::rust_wakes_java),
+        trial("java_gets_in_when_what_rust_kept_is_over", waking::rust_keeps_it_for_a_while),
         trial("java_sees_what_rust_holds", agreeing::java_sees_what_rust_holds),
         trial("rust_sees_what_java_holds", agreeing::rust_sees_what_java_holds),
         trial("java_gets_in_when_a_rust_holder_was_killed", dying::killed_rust),

@@ -1,9 +1,9 @@
 //! Who waits is woken by the other library's release, and not by looking after a while.
 
 use crate::sides::{LONG, Sides};
-use crate::support::soon;
+use crate::support::{ms, soon};
 use std::time::{Duration, Instant};
-use tenure_core::Options;
+use tenure_core::{Options, Release};
 
 /// Tenure looks by itself after a second, Redisson when the lease ends. The best of a few attempts is sooner than either.
 const PUSHED: Duration = Duration::from_millis(500);
@@ -69,4 +69,19 @@ pub(crate) async fn rust_wakes_java() {
         }
         assert!(best < PUSHED, "java was in {best:?} after rust had left {key:?}, at best");
     }
+}
+
+/// A lock that was released but is kept taken for a while is free when that is over, also for those who had seen the
+/// longer lease before.
+pub(crate) async fn rust_keeps_it_for_a_while() {
+    let sides = Sides::meet().await;
+    warm_up(&sides).await;
+    let (java, rust) = (sides.java.thread().lock("k"), sides.rust.lock("k").unwrap());
+    let guard = rust.lock_with(Options::new().lease(LONG).at_least(ms(4000))).await.unwrap();
+    let scripts = sides.scripts();
+    let waiting = tokio::spawn(java.lock());
+    sides.somebody_waits(scripts).await;
+    let released = guard.release().await.unwrap();
+    assert!(matches!(released, Release::Kept(_)), "{released:?}");
+    soon("java gets in", waiting).await.unwrap().unwrap();
 }
