@@ -88,14 +88,16 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
         };
         tokio::select! {
             heard = bell.recv(&mut words) => match heard {
-                Ok(mut length) => for _ in 0..AT_ONCE {
+                Ok(length) => {
                     ear.heed(&String::from_utf8_lossy(&words[..length]), port);
-                    match bell.try_recv(&mut words) {
-                        Ok(next) => length = next,
-                        // Nothing more, or a fault that is met again above.
-                        Err(_) => break,
+                    for _ in 1..AT_ONCE {
+                        match bell.try_recv(&mut words) {
+                            Ok(length) => ear.heed(&String::from_utf8_lossy(&words[..length]), port),
+                            // Nothing more, or a fault that is met again above.
+                            Err(_) => break,
+                        }
                     }
-                },
+                }
                 Err(error) => return StoreError::new(StoreErrorKind::Unreachable, error.to_string()),
             },
             key = ear.held_back.next() => ear.pusher.wake(&Topic::of(Kind::Reentrant, &key)),
