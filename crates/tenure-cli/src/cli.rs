@@ -161,7 +161,8 @@ pub(crate) struct Run {
     /// Give up at once if somebody else holds the lock
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// What kind of lock: `simple` is cheaper, and does not let its holder in again
+    /// What kind of lock: `simple` is cheaper, and does not let its holder in again; `fair` is first come, first served;
+    /// `read` is for many at once, `write` for one alone
     #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
     pub(crate) kind: Kind,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
@@ -192,7 +193,7 @@ pub(crate) struct Run {
 
 /// Reads a kind; clap knows all there are, for its completions.
 fn kind() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(["reentrant", "simple"]).try_map(|word| word.parse::<Kind>())
+    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name())).try_map(|word| word.parse::<Kind>())
 }
 
 /// `tenure demo`

@@ -23,7 +23,7 @@ pub(crate) async fn run(common: &Common, talk: Talk, key: &str, wait: Option<Dur
         if wait.is_some_and(|wait| waited >= wait) {
             break Err(super::run::busy(&seen, waited));
         }
-        spinner.get_or_insert_with(|| Spinner::new(talk, "")).say(&waiting(&seen));
+        spinner.get_or_insert_with(|| Spinner::new(talk, "")).say(&waiting(&seen, None));
         let left = wait.map_or(LOOK_EVERY, |wait| wait.saturating_sub(waited));
         tokio::time::sleep(LOOK_EVERY.min(lease).min(left)).await;
     };

@@ -1,6 +1,6 @@
 //! Results as people read them.
 
-use super::view::{Holder, Seen};
+use super::view::{Holder, Home, Seen};
 use crate::duration::spoken;
 use clap::builder::styling::Style;
 use std::time::Duration;
@@ -28,23 +28,32 @@ fn is_direction(c: char) -> bool {
 
 /// A holder in a few words: `backup.sh on web1 pid 4242`.
 pub(crate) fn holder(holder: &Holder) -> String {
-    let place = match (&holder.host, holder.pid) {
+    who(&holder.home, &holder.owner)
+}
+
+fn who(home: &Home, owner: &str) -> String {
+    let place = match (&home.host, home.pid) {
         (Some(host), Some(pid)) => format!("{host} pid {pid}"),
         // No card: another library's, or a client that is gone.
-        _ => holder.owner.clone(),
+        _ => owner.to_owned(),
     };
-    match &holder.label {
+    match &home.label {
         Some(label) => plain(&format!("{label} on {place}")),
         None => plain(&place),
     }
 }
 
-/// For whom somebody waits, in one line.
-pub(crate) fn waiting(seen: &Seen) -> String {
+/// For whom somebody waits, and where in line, in one line.
+pub(crate) fn waiting(seen: &Seen, position: Option<u32>) -> String {
     let key = plain(&seen.key);
-    let Some(first) = seen.holders.first() else { return format!("waiting for `{key}`") };
+    let place = position.map_or(String::new(), |position| format!(", place {position} in line"));
+    let Some(first) = seen.holders.first() else { return format!("waiting for `{key}`{place}") };
     let held = first.held_ms.map_or(String::new(), |held| format!(" for {}", millis(held)));
-    format!("waiting for `{key}`, held by {}{held}", holder(first))
+    let more = match seen.holders.len() {
+        1 => String::new(),
+        many => format!(" and {} more", many - 1),
+    };
+    format!("waiting for `{key}`, held by {}{held}{more}{place}", holder(first))
 }
 
 fn millis(millis: u64) -> String {
@@ -75,6 +84,11 @@ impl Seen {
             let held = one.held_ms.map_or(String::new(), |held| format!("held for {}, ", millis(held)));
             let left = one.ttl_ms.map_or("no end was set".to_owned(), |left| format!("lease ends in {}", millis(left)));
             lines.push(format!("           {held}{left}"));
+        }
+        for (at, one) in self.line.iter().enumerate() {
+            let (place, who) = (at + 1, who(&one.home, &one.owner));
+            let side = if Some(&one.kind) == self.kind.as_ref() { String::new() } else { format!(" to {}", one.kind) };
+            lines.push(format!("  in line  {place}. {who}, has waited{side} for {}", millis(one.waited_ms)));
         }
         lines.join("\n")
     }

@@ -1,8 +1,8 @@
-//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…]}`.
+//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…],"line":[…]}`.
 
 use serde::Serialize;
 use std::time::Duration;
-use tenure::{Held, HeldBy};
+use tenure::{Card, Held, HeldBy, InLine};
 
 /// A lock as anybody can see it.
 #[derive(Debug, Clone, Serialize)]
@@ -15,6 +15,27 @@ pub(crate) struct Seen {
     /// None where the store cannot tell.
     pub(crate) waiters: Option<u32>,
     pub(crate) holders: Vec<Holder>,
+    /// The first of those who stand in line, for a kind of lock that has one.
+    pub(crate) line: Vec<Waiter>,
+}
+
+/// One of those who stand in line for it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Waiter {
+    /// The claim, as the store has it.
+    pub(crate) owner: String,
+    pub(crate) kind: String,
+    pub(crate) waited_ms: u64,
+    #[serde(flatten)]
+    pub(crate) home: Home,
+}
+
+/// Where a holder or a waiter lives, if it left its card.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Home {
+    pub(crate) host: Option<String>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) label: Option<String>,
 }
 
 /// One of those who hold it.
@@ -28,14 +49,13 @@ pub(crate) struct Holder {
     pub(crate) ttl_ms: Option<u64>,
     /// For how long it has held, where the store can tell.
     pub(crate) held_ms: Option<u64>,
-    pub(crate) host: Option<String>,
-    pub(crate) pid: Option<u32>,
-    pub(crate) label: Option<String>,
+    #[serde(flatten)]
+    pub(crate) home: Home,
 }
 
 impl Seen {
     pub(crate) fn free(key: &str) -> Self {
-        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders: Vec::new() }
+        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders: Vec::new(), line: Vec::new() }
     }
 }
 
@@ -47,24 +67,42 @@ impl From<Held> for Seen {
             token: held.holder().token,
             waiters: held.waiters,
             holders: held.holders.into_iter().map(Holder::from).collect(),
+            line: held.line.into_iter().map(Waiter::from).collect(),
         }
     }
 }
 
 impl From<HeldBy> for Holder {
     fn from(HeldBy { holder, card, .. }: HeldBy) -> Self {
-        let (host, pid, label) = match card {
-            Some(card) => (Some(card.host), Some(card.pid), Some(card.label).filter(|label| !label.is_empty())),
-            None => (None, None, None),
-        };
         Self {
             owner: holder.claim.to_string(),
             count: holder.count,
             ttl_ms: holder.remaining.map(millis),
             held_ms: holder.held_for.map(millis),
-            host,
-            pid,
-            label,
+            home: card.into(),
+        }
+    }
+}
+
+impl From<InLine> for Waiter {
+    fn from(InLine { waiting, card, .. }: InLine) -> Self {
+        Self {
+            owner: waiting.claim.to_string(),
+            kind: waiting.kind.to_string(),
+            waited_ms: millis(waiting.waited),
+            home: card.into(),
+        }
+    }
+}
+
+impl From<Option<Card>> for Home {
+    fn from(card: Option<Card>) -> Self {
+        match card {
+            Some(card) => {
+                let label = Some(card.label).filter(|label| !label.is_empty());
+                Self { host: Some(card.host), pid: Some(card.pid), label }
+            }
+            None => Self { host: None, pid: None, label: None },
         }
     }
 }

@@ -22,7 +22,7 @@ fn inspect_has_the_shape_that_was_promised(store: &Store) {
         keys.sort_unstable();
         keys
     };
-    assert_eq!(keys(&seen), ["holders", "key", "kind", "token", "waiters"]);
+    assert_eq!(keys(&seen), ["holders", "key", "kind", "line", "token", "waiters"]);
     assert_eq!((&seen["key"], &seen["kind"]), (&"k".into(), &"reentrant".into()));
     assert!(seen["token"].as_u64().unwrap() > 0);
     let [one] = &seen["holders"].as_array().unwrap()[..] else { panic!("not one holder: {seen}") };

@@ -6,6 +6,7 @@ mod support;
 mod commands;
 mod exit_codes;
 mod gate;
+mod kinds;
 mod loss;
 mod run;
 mod signals;

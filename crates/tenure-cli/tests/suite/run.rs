@@ -207,7 +207,7 @@ fn a_simple_lock_lets_its_holder_in_once(store: &Store) {
 }
 
 fn a_key_of_another_kind_is_refused(store: &Store) {
-    for (held, asked) in [("simple", "reentrant"), ("reentrant", "simple")] {
+    for (held, asked) in [("simple", "reentrant"), ("reentrant", "simple"), ("fair", "reentrant"), ("write", "fair")] {
         let (_outer, _) = owner(store, held);
         let said = store.run(&["run", "--kind", asked, "k", "--", "true"]);
         assert_eq!(said.code, 2, "{said:?}");

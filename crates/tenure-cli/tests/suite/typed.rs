@@ -81,7 +81,10 @@ fn what_is_unknown_is_named_with_what_there_is() {
         (&["wait", "k", "--lease", "5s"], "unknown option, see `tenure wait --help`: option=`--lease`"),
         (&["--no-wait", "run", "k", "--", "true"], "write this option after `run`: option=`--no-wait`"),
         (&["--force", "release", "k"], "write this option after `release`: option=`--force`"),
-        (&["run", "--kind", "foo", "k", "--", "true"], "unknown kind, choose reentrant or simple: kind=`foo`"),
+        (
+            &["run", "--kind", "foo", "k", "--", "true"],
+            "unknown kind, choose reentrant, simple, fair, read or write: kind=`foo`",
+        ),
         (&["--format", "xml", "ls"], "unknown format, choose human or json: format=`xml`"),
         (&["completions", "zhs"], "unknown shell, choose bash, elvish, fish, powershell or zsh: shell=`zhs`"),
     ] {

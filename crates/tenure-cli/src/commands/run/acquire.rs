@@ -9,7 +9,7 @@ use crate::store;
 use std::fmt::Write;
 use std::future::pending;
 use std::time::{Duration, Instant};
-use tenure::{Client, Guard, Lock};
+use tenure::{Client, Guard, Lock, Place};
 
 /// Who has waited for so long is told for whom.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -44,10 +44,11 @@ pub(super) async fn take(
         // Reaching the store was a part of it.
         options = options.wait(wait.saturating_sub(began.elapsed()).max(Duration::from_millis(1)));
     }
+    let place = Place::new();
     tokio::select! {
         biased;
-        taken = lock.lock_with(options) => Ok(taken?),
-        never = tell(talk, &lock) => match never {},
+        taken = lock.lock_with(options.place(&place)) => Ok(taken?),
+        never = tell(talk, &lock, &place) => match never {},
     }
 }
 
@@ -66,15 +67,15 @@ async fn attempt(lock: &Lock, terms: &Terms) -> Result<Guard, Failure> {
 }
 
 /// Tells a person at a terminal for whom they wait, and nobody else.
-async fn tell(talk: Talk, lock: &Lock) -> std::convert::Infallible {
+async fn tell(talk: Talk, lock: &Lock, place: &Place) -> std::convert::Infallible {
     if !talk.is_watched() {
         return pending().await;
     }
     tokio::time::sleep(PATIENCE).await;
-    let spinner = Spinner::new(talk, &waiting(&Seen::free(lock.key().as_str())));
+    let spinner = Spinner::new(talk, &waiting(&Seen::free(lock.key().as_str()), place.position()));
     loop {
         if let Ok(Some(held)) = lock.inspect().await {
-            spinner.say(&waiting(&held.into()));
+            spinner.say(&waiting(&held.into(), place.position()));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
