@@ -15,7 +15,7 @@ pub(crate) fn deadline(sent: Moment, lease: Duration) -> Moment {
 }
 
 /// What one guard needs of its hold.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) lease: Duration,
     pub(crate) renew_every: Option<Duration>,

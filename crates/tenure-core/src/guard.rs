@@ -91,9 +91,9 @@ impl Guard {
         &self.client
     }
 
-    /// The options of a lock that is taken without any.
-    pub(crate) fn options(&self) -> &Options {
-        &self.client.options
+    /// Options by which another guard has the terms of this one; how long it may be held begins anew.
+    pub(crate) fn own_terms(&self) -> Options {
+        self.hold.terms_of(self.entry).map_or_else(|| self.client.options.clone(), Options::of)
     }
 
     /// The lock's handle, as a kind.

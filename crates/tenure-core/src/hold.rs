@@ -203,6 +203,11 @@ impl Hold {
         Some((entry.since, entry.terms.lease, overdue))
     }
 
+    /// The terms of one entry.
+    pub(crate) fn terms_of(&self, entry: u32) -> Option<Terms> {
+        self.lock().entry(entry).map(|entry| entry.terms)
+    }
+
     /// For how long the store may be asked to make one entry last: no longer than it may be held.
     pub(crate) fn span_of(&self, entry: u32, now: Moment) -> Option<Duration> {
         let state = self.lock();

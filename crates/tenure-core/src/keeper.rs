@@ -85,6 +85,10 @@ async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<C
             () = used.notified() => show_card(&shared, &leaving).await,
             () = leaving.notified() => {}
         }
+        if shared.was_used() {
+            // Gone with us, but for a lock that stays taken: people are to see by whom.
+            let _ = shared.backend.announce(&shared.id, &shared.card, shared.kept(), CARD_WITHIN).await;
+        }
     };
     let left = async {
         // The sender says nothing: it is dropped.
@@ -113,7 +117,7 @@ async fn all_tidied(shared: &Shared) {
     }
 }
 
-/// Keeps the client's card in the store, for people who meet its locks, and takes it away when the client leaves.
+/// Keeps the client's card in the store, for people who meet its locks, until the client leaves.
 async fn show_card(shared: &Shared, leaving: &Notify) {
     loop {
         let keep = CARD_KEPT.max(shared.kept());
@@ -122,11 +126,9 @@ async fn show_card(shared: &Shared, leaving: &Notify) {
         }
         tokio::select! {
             () = tokio::time::sleep(CARD_EVERY) => {}
-            () = leaving.notified() => break,
+            () = leaving.notified() => return,
         }
     }
-    // Gone with us, but for a lock that stays taken: people are to see by whom.
-    let _ = shared.backend.announce(&shared.id, &shared.card, shared.kept(), CARD_WITHIN).await;
 }
 
 /// The thread panicked: nobody renews any more, so nobody may go on believing to hold a lock.

@@ -1,5 +1,6 @@
 //! How a lock is to be taken.
 
+use crate::entry::Terms;
 use crate::length::Length;
 use crate::{Error, Owner, Place, Retry};
 use std::sync::Arc;
@@ -163,6 +164,13 @@ impl Options {
     pub fn reentrant(mut self) -> Self {
         self.owner = Ownership::Ambient;
         self
+    }
+
+    /// Those of a guard with these terms, but for how long it is kept taken.
+    pub(crate) fn of(terms: Terms) -> Self {
+        let Terms { lease, renew_every, warn_after, max_hold, .. } = terms;
+        let renew = renew_every.map_or(Renew::Never, Renew::Every);
+        Self { lease, renew, warn_after, max_hold, ..Self::new() }
     }
 
     /// For how long the store is asked: no longer than the lock may be held.

@@ -57,7 +57,7 @@ impl RwLock {
 
 impl Guard {
     /// Goes on to write, beside the own reading: at once if nobody else reads, otherwise when they have left. New readers
-    /// wait meanwhile. When the guard that this returns is released, this one still reads.
+    /// wait meanwhile. When the guard that this returns is released, this one still reads. It has the lease of this one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
@@ -81,7 +81,7 @@ impl Guard {
     ///
     /// As [`Lock::lock`]; this guard is not touched.
     pub async fn upgrade(&self) -> Result<Self, Error> {
-        self.upgrade_with(self.options().clone()).await
+        self.upgrade_with(self.own_terms()).await
     }
 
     /// Goes on to write, with other options.
@@ -111,11 +111,11 @@ impl Guard {
     ///
     /// As [`upgrade`](Guard::upgrade).
     pub async fn try_upgrade(&self) -> Result<Option<Self>, Error> {
-        Ok(self.change_to(Kind::Write, &self.options().clone(), Patience::Once).await?.ok())
+        Ok(self.change_to(Kind::Write, &self.own_terms(), Patience::Once).await?.ok())
     }
 
-    /// Stops writing and goes on to read, without a moment in between in which another could write. Those who wait to read
-    /// are let in.
+    /// Stops writing and goes on to read, with the same lease and without a moment in between in which another could write.
+    /// Those who wait to read are let in.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Guard {
     ///
     /// A downgrade that was cancelled releases the lock.
     pub async fn downgrade(self) -> Result<Self, Error> {
-        let options = self.options().clone();
+        let options = self.own_terms();
         let Ok(reader) = self.change_to(Kind::Read, &options, Patience::Once).await? else {
             // Only somebody who writes keeps a reader out, and that is not us any more.
             return Err(Error::lost(self.key(), crate::Loss::Gone));

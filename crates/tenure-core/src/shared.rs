@@ -159,6 +159,10 @@ impl Shared {
         self.closing.cancel();
     }
 
+    pub(crate) fn was_used(&self) -> bool {
+        self.used.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Acquire)
     }

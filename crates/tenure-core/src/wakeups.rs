@@ -19,13 +19,16 @@ pub struct Topic {
     pub kind: Kind,
     /// The lock.
     pub key: Key,
+    /// Whom it is said to, of those who stand in line; none if it is said to everyone. A store that calls claims by
+    /// [`Pusher::call`] anyway need not listen for more.
+    pub claim: Option<Claim>,
 }
 
 impl Topic {
-    /// What is to be heard of a lock.
+    /// What is said of a lock to everyone.
     pub fn of(kind: Kind, key: &Key) -> Self {
         let kind = if kind == Kind::Simple { Kind::Reentrant } else { kind };
-        Self { kind, key: key.clone() }
+        Self { kind, key: key.clone(), claim: None }
     }
 }
 
@@ -115,8 +118,12 @@ impl Pusher {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// From now on, no release of this lock is missed.
+    /// From now on, nothing that is said there is missed.
     pub fn live(&self, topic: &Topic) {
+        if let Some(claim) = &topic.claim {
+            // It may have been called before it could hear.
+            self.call(claim);
+        }
         // Whoever asked before and was told no may have been released since: everyone looks again.
         self.0.each(Some(topic), |signal| {
             signal.set(|state| {
@@ -228,10 +235,11 @@ impl Hub {
     }
 
     /// Starts listening for a claim to be called.
-    pub(crate) fn expect(self: &Arc<Self>, claim: &Claim) -> Expected {
+    pub(crate) fn expect(self: &Arc<Self>, (kind, key): (Kind, &Key), claim: &Claim) -> Expected {
         let signal = Arc::new(Signal::default());
         self.expecting().insert(claim.clone(), Arc::clone(&signal));
-        Expected { hub: Arc::clone(self), claim: claim.clone(), signal }
+        let watch = self.watch(Topic { claim: Some(claim.clone()), ..Topic::of(kind, key) });
+        Expected { hub: Arc::clone(self), claim: claim.clone(), signal, _watch: watch }
     }
 
     fn unwatch(&self, topic: &Topic) {
@@ -358,6 +366,8 @@ pub(crate) struct Expected {
     hub: Arc<Hub>,
     claim: Claim,
     signal: Arc<Signal>,
+    /// For stores that have a place of their own for what is said to one claim.
+    _watch: Watch,
 }
 
 impl Expected {

@@ -100,8 +100,11 @@ pub(crate) fn admissible(record: &Record) -> Vec<Claim> {
 
 /// The line as others see it.
 pub(crate) fn seen<'a>(line: impl Iterator<Item = &'a Waiter>, now: Time) -> Vec<Waiting> {
-    let seen =
-        |waiter: &Waiter| Waiting { claim: waiter.claim.clone(), kind: waiter.kind, waited: now.since(waiter.since) };
+    let seen = |waiter: &Waiter| Waiting {
+        claim: waiter.claim.clone(),
+        kind: waiter.kind,
+        waited: Some(now.since(waiter.since)),
+    };
     line.take(Sight::LONGEST_LINE).map(seen).collect()
 }
 

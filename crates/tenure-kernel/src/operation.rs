@@ -163,8 +163,8 @@ pub struct Waiting {
     pub claim: Claim,
     /// As what it wants the lock.
     pub kind: Kind,
-    /// For how long it has waited.
-    pub waited: Duration,
+    /// For how long it has waited, where the store can tell.
+    pub waited: Option<Duration>,
 }
 
 /// Why a lock is not granted now.

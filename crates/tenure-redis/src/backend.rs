@@ -3,6 +3,7 @@
 use crate::call::{Call, Hints, Renewals, Step};
 use crate::driver::{Driver, Failure, Link, RedisRs};
 use crate::error::{no_lock, unreachable};
+use crate::layout::Layout;
 use crate::lines::Lines;
 use crate::links::{InUse, Links};
 use crate::script::Scripts;
@@ -20,6 +21,7 @@ use tenure_core::{
 pub struct Redis {
     links: Links<RedisRs>,
     lines: Lines,
+    layout: Layout,
 }
 
 impl Redis {
@@ -35,8 +37,8 @@ impl Redis {
                  fail-over, an eviction or a step of the server's clock can end a lock early; tokens still rise",
     };
 
-    pub(crate) fn new(driver: RedisRs) -> Self {
-        Self { links: Links::new(driver), lines: Lines::default() }
+    pub(crate) fn new(driver: RedisRs, layout: Layout) -> Self {
+        Self { links: Links::new(driver), lines: Lines::default(), layout }
     }
 
     /// Runs a script, sending its text only if the server does not know it.
@@ -54,7 +56,7 @@ impl Redis {
         error: StoreError,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        let look = Step::new(kind, key, &Operation::Inspect, Hints::default())?;
+        let look = Step::new((self.layout, kind), key, &Operation::Inspect, Hints::default())?;
         let seen = self.run(&look, within).await.and_then(|seen| reply::sight(&seen));
         match seen {
             Ok(Some(sight)) if !is_ours_or_shared(&sight) => Err(no_lock()),
@@ -148,7 +150,7 @@ impl Backend for Redis {
             },
             _ => Hints::default(),
         };
-        let call = Step::new(kind, key, operation, hints)?;
+        let call = Step::new((self.layout, kind), key, operation, hints)?;
         let answer = run_on(&mut in_use, &call, began, within).await;
         if hints.look_at_clock {
             // Only a grant looks at the clock; a claim that held already is told its token of then.
@@ -187,7 +189,7 @@ impl Backend for Redis {
         // Each sort of claim has its script; most clients have claims of one sort.
         let mut sorts: Vec<(&'static Scripts, Vec<usize>)> = Vec::new();
         for (at, renewal) in renewals.iter().enumerate() {
-            let scripts = Scripts::of(renewal.kind, &renewal.claim)?;
+            let scripts = Scripts::of(self.layout, renewal.kind, &renewal.claim)?;
             match sorts.iter_mut().find(|(known, _)| std::ptr::eq(*known, scripts)) {
                 Some((_, places)) => places.push(at),
                 None => sorts.push((scripts, vec![at])),
@@ -195,7 +197,7 @@ impl Backend for Redis {
         }
         let renewing = sorts.into_iter().map(async |(scripts, places)| {
             let renewals: Vec<&Renewal> = places.iter().map(|at| &renewals[*at]).collect();
-            let gone = self.run(&Renewals { scripts, renewals: &renewals }, within).await?;
+            let gone = self.run(&Renewals { layout: self.layout, scripts, all: &renewals }, within).await?;
             Ok::<_, StoreError>((places, reply::gone(&gone)?))
         });
         let mut held = vec![true; renewals.len()];
@@ -225,7 +227,7 @@ impl Backend for Redis {
         for keys in keys.chunks(500) {
             let mut looks = Vec::with_capacity(keys.len());
             for (at, key) in keys.iter().enumerate() {
-                let look = Step::new(Kind::Reentrant, key, &Operation::Inspect, Hints::default())?;
+                let look = Step::new((self.layout, Kind::Reentrant), key, &Operation::Inspect, Hints::default())?;
                 // The text is sent once, so that the rest find it known.
                 looks.push(if at == 0 { look.told() } else { look.known() });
             }
@@ -266,7 +268,7 @@ impl Backend for Redis {
     }
 
     async fn listen(&self, port: Port) {
-        wakeups::listen(self.links.driver(), &self.lines, port).await;
+        wakeups::listen(self.links.driver(), self.layout, &self.lines, port).await;
     }
 }
 

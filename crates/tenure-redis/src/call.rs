@@ -1,5 +1,6 @@
 //! Calls of the scripts, as they go over the wire.
 
+use crate::layout::Layout;
 use crate::names;
 use crate::script::{self, Script, Scripts};
 use redis::{Cmd, ToRedisArgs};
@@ -46,6 +47,7 @@ pub(crate) struct Hints {
 
 /// One operation on one lock.
 pub(crate) struct Step<'a> {
+    layout: Layout,
     kind: Kind,
     key: &'a Key,
     operation: &'a Operation,
@@ -54,8 +56,13 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(crate) fn new(kind: Kind, key: &'a Key, operation: &'a Operation, hints: Hints) -> Result<Self, StoreError> {
-        let of = |claim| Scripts::of(kind, claim);
+    pub(crate) fn new(
+        (layout, kind): (Layout, Kind),
+        key: &'a Key,
+        operation: &'a Operation,
+        hints: Hints,
+    ) -> Result<Self, StoreError> {
+        let of = |claim| Scripts::of(layout, kind, claim);
         let script = match operation {
             Operation::Acquire { claim, .. } => &of(claim)?.acquire,
             Operation::Reenter { claim, .. } => &of(claim)?.reenter,
@@ -71,7 +78,7 @@ impl<'a> Step<'a> {
                 ));
             }
         };
-        Ok(Self { kind, key, operation, hints, script })
+        Ok(Self { layout, kind, key, operation, hints, script })
     }
 }
 
@@ -85,17 +92,19 @@ impl Call for Step<'_> {
     }
 
     fn write(&self, command: &mut Cmd) {
-        let (key, name, kind) = (self.key, self.key.as_str(), self.kind);
+        let (key, name, kind, layout) = (self.key, self.key.as_str(), self.kind, self.layout);
         match self.operation {
             Operation::Acquire { claim, under, lease, stay } if kind.has_line() => {
                 let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
                 if kind == Kind::Fair {
-                    command.arg(5).arg(name).arg(names::WATERMARK).arg(tombstone);
-                    command.arg(names::queue(key)).arg(names::queue_places(key));
-                    command.arg(claim.as_str()).arg(Millis(*lease)).arg(names::NOTICE);
+                    command.arg(3 + line_keys(layout, kind)).arg(name).arg(names::WATERMARK).arg(tombstone);
+                    line(command, layout, kind, key);
+                    command.arg(claim.as_str()).arg(Millis(*lease));
+                    voice(command, layout, kind, key);
                 } else {
-                    command.arg(10).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::channel(kind, key));
-                    read_write(command, key);
+                    command.arg(4 + line_keys(layout, kind)).arg(name).arg(names::WATERMARK).arg(tombstone);
+                    command.arg(names::channel(kind, key));
+                    line(command, layout, kind, key);
                     command.arg(claim.as_str()).arg(Millis(*lease)).arg(kind.name());
                 }
                 match stay.place() {
@@ -104,7 +113,7 @@ impl Call for Step<'_> {
                 };
                 command.arg(Lineage(under));
                 if kind.is_side() {
-                    command.arg(names::NOTICE);
+                    voice(command, layout, kind, key);
                 }
             }
             Operation::Acquire { claim, under, lease, stay } => {
@@ -124,31 +133,24 @@ impl Call for Step<'_> {
                 }
             }
             Operation::Reenter { claim, entry, count, change, lease } => {
-                command.arg(if kind.is_side() { 3 } else { 2 }).arg(name).arg(names::tombstone(key, claim, *entry));
-                side(command, kind, key);
+                command.arg(2 + side_keys(layout, kind)).arg(name).arg(names::tombstone(key, claim, *entry));
+                side(command, layout, kind, key);
                 command.arg(claim.as_str()).arg(*count).arg(*change).arg(Millis(*lease));
             }
             Operation::Renew { claim, lease } => {
-                command.arg(if kind.is_side() { 2 } else { 1 }).arg(name);
-                side(command, kind, key);
+                command.arg(1 + side_keys(layout, kind)).arg(name);
+                side(command, layout, kind, key);
                 command.arg(claim.as_str()).arg(Millis(*lease));
             }
             Operation::Release { claim, left: 0, keep, cancel, .. } => {
-                let own = match kind {
-                    Kind::Fair => 4,
-                    Kind::Read | Kind::Write => 8,
-                    _ => 3,
-                };
+                let own = 2 + line_keys(layout, kind);
                 command.arg(own + usize::from(cancel.is_some())).arg(name).arg(names::channel(kind, key));
-                match kind {
-                    Kind::Fair => drop(command.arg(names::queue(key)).arg(names::queue_places(key))),
-                    Kind::Read | Kind::Write => read_write(command, key),
-                    _ => drop(command.arg(names::line(key))),
-                }
+                line(command, layout, kind, key);
                 if let Some(cancel) = cancel {
                     command.arg(names::tombstone(key, claim, cancel.entry));
                 }
-                command.arg(claim.as_str()).arg(names::NOTICE);
+                command.arg(claim.as_str());
+                voice(command, layout, kind, key);
                 if keep.is_zero() {
                     command.arg("")
                 } else {
@@ -159,11 +161,11 @@ impl Call for Step<'_> {
                 }
             }
             Operation::Release { claim, left, change, lease, cancel, .. } => {
-                command.arg(1 + usize::from(cancel.is_some()) + usize::from(kind.is_side())).arg(name);
+                command.arg(1 + usize::from(cancel.is_some()) + side_keys(layout, kind)).arg(name);
                 if let Some(cancel) = cancel {
                     command.arg(names::tombstone(key, claim, cancel.entry));
                 }
-                side(command, kind, key);
+                side(command, layout, kind, key);
                 command.arg(claim.as_str()).arg(*left).arg(*change).arg(Millis(*lease));
                 if let Some(cancel) = cancel {
                     command.arg(Millis(cancel.remember));
@@ -171,37 +173,86 @@ impl Call for Step<'_> {
             }
             // To look, or by force; `new` has let nothing else through.
             _ => {
-                command.arg(12).arg(name).arg(names::channel(Kind::Reentrant, key)).arg(names::line(key));
+                // A user of our own layout needs no rights to Redisson's keys.
+                let more = usize::from(layout == Layout::Redisson);
+                command.arg(13 + more).arg(name).arg(names::channel(Kind::Reentrant, key)).arg(names::line(key));
                 command.arg(names::queue(key)).arg(names::queue_places(key)).arg(names::channel(Kind::Read, key));
-                read_write(command, key);
+                line(command, Layout::Tenure, Kind::Read, key);
+                command.arg(names::shares(key));
+                if more > 0 {
+                    command.arg(names::redisson_queue(key));
+                }
                 command.arg(names::NOTICE);
             }
         }
     }
 }
 
-/// The keys of a read-write lock, as `rw/look.lua` names them.
-fn read_write(command: &mut Cmd, key: &Key) {
-    for kind in [Kind::Read, Kind::Write] {
-        command.arg(names::side(kind, key));
+/// How many keys tell who waits for a lock, and of a read-write lock who is in.
+fn line_keys(layout: Layout, kind: Kind) -> usize {
+    match (layout, kind) {
+        (Layout::Tenure, Kind::Fair) => 2,
+        (Layout::Redisson, Kind::Fair) => 4,
+        (Layout::Tenure, Kind::Read | Kind::Write) => 6,
+        (Layout::Redisson, Kind::Read | Kind::Write) => 8,
+        _ => 1,
     }
-    for kind in [Kind::Write, Kind::Read] {
-        command.arg(names::waiting(kind, key));
-    }
-    command.arg(names::places(key)).arg(names::pass(key));
 }
 
-/// The side of a read-write lock, if it is one.
-fn side(command: &mut Cmd, kind: Kind, key: &Key) {
-    if kind.is_side() {
-        command.arg(names::side(kind, key));
+/// Those keys: a line of clients, or as `line.lua`, `look.lua` and `shares.lua` name them.
+fn line(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
+    match kind {
+        Kind::Fair => {
+            if layout == Layout::Redisson {
+                command.arg(names::redisson_queue(key)).arg(names::redisson_patience(key));
+            }
+            command.arg(names::queue(key)).arg(names::queue_places(key));
+        }
+        Kind::Read | Kind::Write => {
+            command.arg(names::side(Kind::Read, key)).arg(names::side(Kind::Write, key));
+            command.arg(names::waiting(Kind::Write, key)).arg(names::waiting(Kind::Read, key));
+            command.arg(names::places(key)).arg(names::pass(key));
+            if layout == Layout::Redisson {
+                command.arg(names::shares(key)).arg(names::readers_prefix(key));
+            }
+        }
+        _ => drop(command.arg(names::line(key))),
     }
+}
+
+/// How many keys tell of a side of a read-write lock.
+fn side_keys(layout: Layout, kind: Kind) -> usize {
+    match layout {
+        _ if !kind.is_side() => 0,
+        Layout::Tenure => 1,
+        Layout::Redisson => 3,
+    }
+}
+
+/// Those keys: the side itself comes last.
+fn side(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
+    if !kind.is_side() {
+        return;
+    }
+    if layout == Layout::Redisson {
+        command.arg(names::shares(key)).arg(names::readers_prefix(key));
+    }
+    command.arg(names::side(kind, key));
+}
+
+/// What the channel begins with in which one who waits is called.
+fn voice(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
+    match (layout, kind) {
+        (Layout::Redisson, Kind::Fair) => command.arg(names::channel(kind, key)),
+        _ => command.arg(names::NOTICE),
+    };
 }
 
 /// Many holds to renew.
 pub(crate) struct Renewals<'a> {
+    pub(crate) layout: Layout,
     pub(crate) scripts: &'static Scripts,
-    pub(crate) renewals: &'a [&'a Renewal],
+    pub(crate) all: &'a [&'a Renewal],
 }
 
 impl Call for Renewals<'_> {
@@ -210,22 +261,22 @@ impl Call for Renewals<'_> {
     }
 
     fn size(&self) -> (usize, usize) {
-        (3 * self.renewals.len(), self.renewals.iter().map(|renewal| renewal.key.as_str().len() + 64).sum())
+        (3 * self.all.len(), self.all.iter().map(|renewal| renewal.key.as_str().len() + 64).sum())
     }
 
     fn write(&self, command: &mut Cmd) {
-        let sides = self.renewals.iter().filter(|renewal| renewal.kind.is_side()).count();
-        command.arg(self.renewals.len() + sides);
-        for renewal in self.renewals {
+        let keys = self.all.iter().map(|renewal| 1 + side_keys(self.layout, renewal.kind));
+        command.arg(keys.sum::<usize>());
+        for renewal in self.all {
             command.arg(renewal.key.as_str());
-            side(command, renewal.kind, &renewal.key);
+            side(command, self.layout, renewal.kind, &renewal.key);
         }
-        for renewal in self.renewals {
+        for renewal in self.all {
             command.arg(renewal.claim.as_str());
         }
         // One lease for all, as is usual, or one for each.
-        let uniform = self.renewals.windows(2).all(|pair| pair[0].lease == pair[1].lease);
-        for renewal in &self.renewals[..if uniform { self.renewals.len().min(1) } else { self.renewals.len() }] {
+        let uniform = self.all.windows(2).all(|pair| pair[0].lease == pair[1].lease);
+        for renewal in &self.all[..if uniform { self.all.len().min(1) } else { self.all.len() }] {
             command.arg(Millis(renewal.lease));
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::backend::Redis;
 use crate::driver::{Driver, RedisRs};
+use crate::layout::Layout;
 use crate::settings::Settings;
 use tenure_core::Error;
 
@@ -11,11 +12,12 @@ use tenure_core::Error;
 /// * `rediss://…`, the same over TLS
 /// * `redis+unix:///path/to/socket[?db=0&user=…&password=…]`
 ///
-/// Options: `db`, `user`, `password` (for all three), and for TLS `tls_ca`, `tls_cert`, `tls_key`, each the path of a
+/// Options: `db`, `user`, `password` and [`layout`](Layout) (for all three), and for TLS `tls_ca`, `tls_cert`, `tls_key`, each the path of a
 /// PEM file. Anything else is refused, and so is what is said twice. Everything is percent-encoded, and nothing but: a
 /// `+` is a `+`.
 pub struct Config {
     driver: RedisRs,
+    layout: Layout,
 }
 
 impl Config {
@@ -29,18 +31,27 @@ impl Config {
     /// [`Invalid`](tenure_core::ErrorKind::Invalid) for a URL that says something we do not know or cannot do; the
     /// message never quotes a password.
     pub fn from_url(url: &str) -> Result<Self, Error> {
-        Ok(Self { driver: RedisRs::set_up(Settings::read(url)?)? })
+        let settings = Settings::read(url)?;
+        let layout = settings.layout;
+        Ok(Self { driver: RedisRs::set_up(settings)?, layout })
     }
 
     /// Takes over a client that was set up elsewhere. Only its settings are used: connections are opened anew, for
     /// those that exist live on somebody else's runtime.
     pub fn from_client(client: redis::Client) -> Self {
-        Self { driver: RedisRs::new(client) }
+        Self { driver: RedisRs::new(client), layout: Layout::default() }
+    }
+
+    /// Lays fair and read-write locks out in this way.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
     }
 
     /// The backend. Nothing is sent before it is used.
     pub fn into_backend(self) -> Redis {
-        Redis::new(self.driver)
+        Redis::new(self.driver, self.layout)
     }
 }
 

@@ -39,6 +39,33 @@ impl Found {
     }
 }
 
+impl Found {
+    /// Puts in what is known of our own among those in Redisson's read-write lock; those of ours that have ended are gone
+    /// from it a little later.
+    pub(crate) fn with_shares(mut self, now: &Value, fields: &[Value], ends: &[Value]) -> Result<Self, StoreError> {
+        if fields.is_empty() {
+            return Ok(self);
+        }
+        let (known, moment) = (pairs(fields)?, Moment { now: Time::from_micros(number(now)?), remaining: None });
+        let ours = shares(&known, moment, ends)?;
+        let is_own = |holder: &Holder| known.iter().any(|(claim, _)| *claim == without_side(&holder.claim));
+        self.holders.retain(|holder| !is_own(holder));
+        let written = self.holders.iter().any(|holder| holder.claim.as_str() != without_side(&holder.claim));
+        self.kind = if written { Kind::Write } else { ours.kind };
+        self.holders.splice(0..0, ours.holders);
+        Ok(self)
+    }
+}
+
+/// A claim of Redisson's without the mark of those who write.
+fn without_side(claim: &Claim) -> &str {
+    claim.as_str().strip_suffix(":write").unwrap_or(claim.as_str())
+}
+
+fn pairs(fields: &[Value]) -> Result<Vec<(&str, &str)>, StoreError> {
+    fields.chunks_exact(2).map(|pair| Ok((text(&pair[0])?, text(&pair[1])?))).collect()
+}
+
 /// A time to live, if there is one.
 pub(crate) fn millis(ttl: &Value) -> Option<Duration> {
     number(ttl).ok().map(Duration::from_millis)
@@ -56,8 +83,7 @@ pub(crate) fn is_in(holder: &Holder) -> bool {
 }
 
 fn of_hash(fields: &[Value], moment: Moment, ends: &[Value]) -> Result<Found, StoreError> {
-    let pairs = fields.chunks_exact(2).map(|pair| Ok((text(&pair[0])?, text(&pair[1])?)));
-    let pairs = pairs.collect::<Result<Vec<_>, StoreError>>()?;
+    let pairs = pairs(fields)?;
     let mode = pairs.iter().find(|(name, _)| *name == "mode").map(|(_, mode)| *mode);
     match mode {
         Some("read" | "write") => of_another_library(&pairs, moment),
@@ -188,11 +214,15 @@ pub(crate) fn in_line(line: &[Value], now: Time) -> Result<Vec<Waiting>, StoreEr
     let mut waiting = Vec::with_capacity(line.len() / 3);
     for place in line.chunks_exact(3) {
         let kind: Kind = text(&place[1])?.parse().map_err(|_| nonsense(&place[1]))?;
-        let waited = now.since(Time::from_micros(number(&place[2])?));
+        // Another library does not say.
+        let since = if text(&place[2])?.is_empty() { None } else { Some(Time::from_micros(number(&place[2])?)) };
+        let waited = since.map(|since| now.since(since));
         waiting.push(Waiting { claim: Claim::found(text(&place[0])?), kind, waited });
     }
-    // Those who read and those who write stand in one line.
-    waiting.sort_by_key(|waiting| std::cmp::Reverse(waiting.waited));
+    if waiting.iter().any(|waiting| waiting.kind.is_side()) {
+        // Those who read and those who write stand in one line.
+        waiting.sort_by_key(|waiting| std::cmp::Reverse(waiting.waited));
+    }
     waiting.truncate(Sight::LONGEST_LINE);
     Ok(waiting)
 }

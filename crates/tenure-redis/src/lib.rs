@@ -1,4 +1,4 @@
-//! Tenure on Redis: the re-entrant lock as one Lua script per operation, on the keys that Redisson uses.
+//! Tenure on Redis: locks as one Lua script per operation, on the keys that Redisson uses.
 //!
 //! Users depend on the `tenure` crate and give it a `redis://` URL; [`Config`] is for those who bring a client of
 //! their own.
@@ -11,6 +11,7 @@ mod config;
 mod driver;
 mod error;
 mod found;
+mod layout;
 mod lines;
 mod links;
 mod names;
@@ -21,5 +22,6 @@ mod wakeups;
 
 pub use backend::Redis;
 pub use config::Config;
+pub use layout::Layout;
 /// The driver, for [`Config::from_client`].
 pub use redis;

@@ -59,6 +59,26 @@ pub(crate) fn pass(key: &Key) -> Beside<'_> {
     Beside { what: "tenure:pass", key, entry: None }
 }
 
+/// Redisson's line for a fair lock.
+pub(crate) fn redisson_queue(key: &Key) -> Beside<'_> {
+    Beside { what: "redisson_lock_queue", key, entry: None }
+}
+
+/// Until when Redisson waits for each in that line.
+pub(crate) fn redisson_patience(key: &Key) -> Beside<'_> {
+    Beside { what: "redisson_lock_timeout", key, entry: None }
+}
+
+/// What our claims on a read-write lock in Redisson's layout are.
+pub(crate) fn shares(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:shares", key, entry: None }
+}
+
+/// What the keys begin with that last as long as Redisson's readers' leases.
+pub(crate) fn readers_prefix(key: &Key) -> String {
+    if key.as_str().contains('{') { key.to_string() } else { format!("{{{key}}}") }
+}
+
 /// Where it is remembered that an entry was given up.
 pub(crate) fn tombstone<'a>(key: &'a Key, claim: &'a Claim, entry: u32) -> Beside<'a> {
     Beside { what: "tenure:cancelled", key, entry: Some((claim, entry)) }

@@ -82,10 +82,11 @@ fn grant(token: &Value, count: &Value) -> Result<Grant, StoreError> {
 /// Reads the reply of `sight.lua`.
 pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
-    let [ttl, now, what, waiters, Value::Array(ends), Value::Array(line)] = parts.as_slice() else {
+    let [ttl, now, what, waiters, Value::Array(ends), Value::Array(line), Value::Array(shares)] = parts.as_slice()
+    else {
         return Err(nonsense(value));
     };
-    let Found { kind, mut holders } = Found::read(ttl, now, what, ends)?;
+    let Found { kind, mut holders } = Found::read(ttl, now, what, ends)?.with_shares(now, shares, ends)?;
     holders.retain(is_in);
     if holders.is_empty() {
         return Ok(None);

@@ -1,5 +1,6 @@
 //! The Lua scripts, one file per operation, and their hashes.
 
+use crate::layout::Layout;
 use std::sync::LazyLock;
 use tenure_core::{Claim, Kind, StoreError, StoreErrorKind};
 
@@ -93,11 +94,52 @@ pub(crate) static NESTED_FAIR: Scripts = Scripts {
 
 /// For claims on either side of a read-write lock.
 pub(crate) static READ_WRITE: Scripts = Scripts {
-    acquire: script!("rw/acquire_keys", "rw/look", "rw/acquire"),
+    acquire: script!("rw/acquire_keys", "rw/shares", "rw/look", "rw/acquire"),
     reenter: script!("reentrant/reenter", "rw/count"),
     renew: script!("rw/renew"),
-    release: script!("rw/release_keys", "rw/look", "rw/release", "common/note"),
+    release: script!("rw/release_keys", "rw/shares", "rw/look", "rw/release", "common/note"),
     leave: script!("reentrant/leave", "rw/count"),
+};
+
+/// The same, in Redisson's layout.
+pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
+    acquire: script!("fair/acquire", "redisson/line", "fair/enter"),
+    reenter: script!("reentrant/reenter", "reentrant/count"),
+    renew: script!("reentrant/renew"),
+    release: script!(
+        "fair/release",
+        "redisson/line",
+        "fair/leave",
+        "reentrant/release",
+        "nested/rest",
+        "fair/tell",
+        "common/note"
+    ),
+    leave: script!("reentrant/leave", "reentrant/count"),
+};
+
+pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
+    acquire: script!("fair/acquire", "redisson/line", "fair/enter"),
+    reenter: script!("reentrant/reenter", "nested/count"),
+    renew: script!("nested/renew"),
+    release: script!(
+        "fair/release",
+        "redisson/line",
+        "fair/leave",
+        "nested/release",
+        "nested/rest",
+        "fair/tell",
+        "common/note"
+    ),
+    leave: script!("reentrant/leave", "nested/count"),
+};
+
+pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
+    acquire: script!("rw/acquire_keys", "redisson/shares", "rw/look", "rw/acquire"),
+    reenter: script!("reentrant/reenter", "redisson/count"),
+    renew: script!("redisson/renew"),
+    release: script!("rw/release_keys", "redisson/shares", "rw/look", "rw/release", "common/note"),
+    leave: script!("reentrant/leave", "redisson/count"),
 };
 
 /// For whoever looks.
@@ -106,11 +148,14 @@ pub(crate) static FORCE: Script = script!("common/sight", "common/force");
 
 impl Scripts {
     /// Those for a claim on a lock of a kind.
-    pub(crate) fn of(kind: Kind, claim: &Claim) -> Result<&'static Self, StoreError> {
+    pub(crate) fn of(layout: Layout, kind: Kind, claim: &Claim) -> Result<&'static Self, StoreError> {
         match kind {
             Kind::Reentrant if claim.is_nested() => Ok(&NESTED),
             Kind::Reentrant => Ok(&REENTRANT),
             Kind::Simple => Ok(&SIMPLE),
+            Kind::Fair if layout == Layout::Redisson && claim.is_nested() => Ok(&NESTED_FAIR_OF_REDISSON),
+            Kind::Fair if layout == Layout::Redisson => Ok(&FAIR_OF_REDISSON),
+            Kind::Read | Kind::Write if layout == Layout::Redisson => Ok(&READ_WRITE_OF_REDISSON),
             Kind::Fair if claim.is_nested() => Ok(&NESTED_FAIR),
             Kind::Fair => Ok(&FAIR),
             Kind::Read | Kind::Write => Ok(&READ_WRITE),

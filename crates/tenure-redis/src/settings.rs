@@ -6,6 +6,7 @@ mod tls;
 #[cfg(feature = "tls")]
 use tls::Tls;
 
+use crate::layout::Layout;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) struct Settings {
     pub(crate) db: i64,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
+    pub(crate) layout: Layout,
 }
 
 /// Where a server is, and how it is spoken to there.
@@ -38,7 +40,7 @@ pub(crate) enum Place {
 /// What stands behind the `?`.
 type Options = HashMap<&'static str, String>;
 
-const KNOWN: [&str; 6] = ["db", "user", "password", "tls_ca", "tls_cert", "tls_key"];
+const KNOWN: [&str; 7] = ["db", "user", "password", "layout", "tls_ca", "tls_cert", "tls_key"];
 
 impl Settings {
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
@@ -57,6 +59,7 @@ impl Settings {
             Some(database(path, text.rfind('@') > text.find(path))?)
         };
         let mut options = options(&url)?;
+        let layout = options.remove("layout").map(|name| layout(&name, may_be_torn(&url))).transpose()?;
         let db_option = options.remove("db").map(|db| database(&db, may_be_torn(&url))).transpose()?;
         if url.fragment().is_some() {
             return Err(Error::invalid("the url has a fragment, which means nothing here: percent-encode any `#`"));
@@ -71,6 +74,7 @@ impl Settings {
             db: either("db", "its path", db, db_option)?.unwrap_or(0),
             user: either("user", "front of the host", user, options.remove("user"))?,
             password: either("password", "front of the host", password, options.remove("password"))?,
+            layout: layout.unwrap_or_default(),
         })
     }
 }
@@ -135,6 +139,13 @@ fn database(text: &str, suspect: bool) -> Result<i64, Error> {
     })
 }
 
+fn layout(name: &str, suspect: bool) -> Result<Layout, Error> {
+    Layout::of(name).ok_or_else(|| {
+        let rule = "choose a layout, tenure or redisson";
+        Error::invalid(if suspect { rule.to_owned() } else { format!("{rule}: layout=`{name}`") })
+    })
+}
+
 fn options(url: &Url) -> Result<Options, Error> {
     let mut options = Options::new();
     // Not read as a form is, where a `+` would be a space.
@@ -154,7 +165,7 @@ fn options(url: &Url) -> Result<Options, Error> {
 }
 
 fn unknown(name: &str, torn: bool) -> Error {
-    let known = "use db, user, password, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` and `@` in \
+    let known = "use db, user, password, layout, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` and `@` in \
                  passwords";
     let innocent = !torn && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     Error::invalid(if innocent {

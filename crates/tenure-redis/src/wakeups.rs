@@ -2,6 +2,7 @@
 
 use crate::channels::Channels;
 use crate::driver::{Driver, Ear, Message};
+use crate::layout::Layout;
 use crate::lines::Lines;
 use crate::names;
 use std::time::{Duration, Instant};
@@ -15,12 +16,12 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 const GOOD: Duration = Duration::from_secs(2);
 
 /// Carries wake-ups to the client for as long as it lives, reconnecting whenever the connection is lost.
-pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) {
+pub(crate) async fn listen(driver: &impl Driver, layout: Layout, lines: &Lines, mut port: Port) {
     let pusher = port.pusher();
     let mut failures = 0u32;
     loop {
         let opened = Instant::now();
-        let error = match open(driver, &mut port).await {
+        let error = match open(driver, layout, &mut port).await {
             Ok((mut ear, mut channels, topics)) => {
                 for topic in &topics {
                     pusher.live(topic);
@@ -69,9 +70,13 @@ async fn idle(pause: Duration, lines: &Lines, port: &mut Port) {
 }
 
 /// A connection that listens to all that is wanted now, and what that is.
-async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, Channels, Vec<Topic>), StoreError> {
+async fn open<D: Driver>(
+    driver: &D,
+    layout: Layout,
+    port: &mut Port,
+) -> Result<(D::Ear, Channels, Vec<Topic>), StoreError> {
     let mut ear = driver.listen(ANSWER_WITHIN).await?;
-    let (topics, mut channels) = (port.watched(), Channels::default());
+    let (topics, mut channels) = (port.watched(), Channels::new(layout));
     let mut all: Vec<String> = topics.iter().filter_map(|topic| channels.add(topic)).collect();
     all.push(names::notice(port.client()));
     ear.subscribe(&all, ANSWER_WITHIN).await?;
@@ -95,6 +100,7 @@ async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut
                 Some(message) => {
                     for topic in channels.topics(&message.channel) {
                         match topic.kind {
+                            _ if topic.claim.is_some() => topic.claim.iter().for_each(|claim| pusher.call(claim)),
                             // The last reader has left: no news to those who wait to read.
                             Kind::Read if message.payload == b"0" => {}
                             Kind::Reentrant if lines.since(&topic.key).is_some() => held_back.put(&topic.key),

@@ -1,12 +1,17 @@
 //! The Redis backend against the specification, in real time.
 
 use std::sync::Arc;
-use tenure_redis::{Config, Redis};
+use tenure_core::Kind;
+use tenure_redis::{Config, Layout, Redis};
 use tenure_testkit::RedisServer;
 use tenure_testkit::oracle::{KINDS, Pace, replay_known, replay_side_by_side, seed, steps};
 
 fn backend(server: &RedisServer) -> Redis {
-    Config::from_url(&server.url()).expect("the server's own url").into_backend()
+    config(server).into_backend()
+}
+
+fn config(server: &RedisServer) -> Config {
+    Config::from_url(&server.url()).expect("the server's own url")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -15,6 +20,17 @@ async fn redis_answers_as_specified() {
     let backend = Arc::new(backend(&server));
     let seed = seed();
     for kind in KINDS {
+        replay_side_by_side(&backend, kind, steps(), seed).await;
+    }
+}
+
+/// Among Tenure's clients, Redisson's layout makes no difference.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_answers_as_specified_in_redissons_layout() {
+    let server = RedisServer::start();
+    let backend = Arc::new(config(&server).layout(Layout::Redisson).into_backend());
+    let seed = seed();
+    for kind in [Kind::Fair, Kind::Read] {
         replay_side_by_side(&backend, kind, steps(), seed).await;
     }
 }

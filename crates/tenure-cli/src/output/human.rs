@@ -88,7 +88,8 @@ impl Seen {
         for (at, one) in self.line.iter().enumerate() {
             let (place, who) = (at + 1, who(&one.home, &one.owner));
             let side = if Some(&one.kind) == self.kind.as_ref() { String::new() } else { format!(" to {}", one.kind) };
-            lines.push(format!("  in line  {place}. {who}, has waited{side} for {}", millis(one.waited_ms)));
+            let waited = one.waited_ms.map_or(String::new(), |waited| format!(" for {}", millis(waited)));
+            lines.push(format!("  in line  {place}. {who}, has waited{side}{waited}"));
         }
         lines.join("\n")
     }

@@ -25,7 +25,8 @@ pub(crate) struct Waiter {
     /// The claim, as the store has it.
     pub(crate) owner: String,
     pub(crate) kind: String,
-    pub(crate) waited_ms: u64,
+    /// None where the store cannot tell.
+    pub(crate) waited_ms: Option<u64>,
     #[serde(flatten)]
     pub(crate) home: Home,
 }
@@ -89,7 +90,7 @@ impl From<InLine> for Waiter {
         Self {
             owner: waiting.claim.to_string(),
             kind: waiting.kind.to_string(),
-            waited_ms: millis(waiting.waited),
+            waited_ms: waiting.waited.map(millis),
             home: card.into(),
         }
     }

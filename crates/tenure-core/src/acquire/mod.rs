@@ -190,7 +190,7 @@ impl Attempt<'_> {
             shared.begin()?;
             let again =
                 pauses.as_mut().map_or(Again::WhenCalled, |pauses| pauses.next().map_or(Again::Never, Again::After));
-            let heard = way.listen(self.client, &armed.claim);
+            let heard = way.listen(self.client, (self.kind, self.key), &armed.claim);
             let sent = shared.clock.now();
             let within = self.client.answer_within.min(self.patience.left(sent));
             if let Some(word) = way.word() {

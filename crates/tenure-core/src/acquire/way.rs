@@ -50,13 +50,13 @@ impl Way {
     }
 
     /// Sees to it that a call will be heard. What has been heard so far, to be read before the lock is asked.
-    pub(super) fn listen(&mut self, client: &Arc<Inner>, claim: &Claim) -> Heard {
+    pub(super) fn listen(&mut self, client: &Arc<Inner>, lock: (Kind, &Key), claim: &Claim) -> Heard {
         match self {
             Self::Alone => Heard::default(),
             Self::Turn(turn) => Heard { all: turn.watch.as_ref().map(Watch::epoch), own: 0 },
             Self::Line { expected, watch } => {
                 if expected.as_ref().is_none_or(|expected| expected.claim() != claim) {
-                    *expected = Some(client.hub.expect(claim));
+                    *expected = Some(client.hub.expect(lock, claim));
                 }
                 let own = expected.as_ref().map_or(0, Expected::epoch);
                 Heard { all: watch.as_ref().map(Watch::epoch), own }

@@ -16,11 +16,12 @@ elseif kind == 'hash' then
     local name, entry = value[i], value[i + 1]
     local client = string.match(name, '^([%x-]+):.')
     local shape = string.sub(name, -1) == '^' and '^%d+ %d+ %d+$' or '^%d+$'
-    if mode == 'tenure' then
-      shape = '^%l+ %d+ %d+ %d+ %d+$'
+    if mode then
+      shape = mode == 'tenure' and '^%l+ %d+ %d+ %d+ %d+$' or '^%d+$'
     end
     if client and #client == 36 and string.find(entry, shape) then
-      claims[#claims + 1] = {client, name}
+      -- Redisson marks those who write
+      claims[#claims + 1] = {client, (string.gsub(name, ':write$', ''))}
     elseif not (mode and name == 'mode') and not (marks[name] and string.find(entry, '^%d+$')) then
       return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
     end
@@ -30,10 +31,19 @@ elseif kind == 'hash' then
   end
 end
 if #claims > 0 then
-  redis.call('DEL', KEYS[1], KEYS[7], KEYS[8])
+  redis.call('DEL', KEYS[1], KEYS[7], KEYS[8], KEYS[13])
   -- the lock is free by now, and an error would say that it is not: whoever cannot be told looks by itself
   for i = 1, #claims do
     redis.pcall('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
+  end
+  if mode and mode ~= 'tenure' then
+    -- what tells how long readers' leases last
+    local prefix = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
+    for i = 1, #value, 2 do
+      for lease = 1, math.min(tonumber(value[i + 1]) or 0, 1000) do
+        redis.pcall('DEL', prefix .. ':' .. value[i] .. ':rwlock_timeout:' .. lease)
+      end
+    end
   end
   if mode then
     -- all who read, and the first to write; the lock itself knows whose turn it is
@@ -45,7 +55,11 @@ if #claims > 0 then
     end
     redis.pcall('PUBLISH', KEYS[6], '1')
   else
-    if fair and line[1] then
+    if shared[1] then
+      if line[1] then
+        redis.pcall('PUBLISH', KEYS[2] .. ':' .. line[1], '0')
+      end
+    elseif fair and line[1] then
       redis.pcall('PUBLISH', ARGV[1] .. string.match(line[1], '^[^:]*'), 'call ' .. line[1])
     elseif not fair then
       local first = redis.pcall('ZPOPMIN', KEYS[3])

@@ -6,9 +6,10 @@ local mine = redis.call('ZSCORE', side, claim)
 if mine then
   if tonumber(mine) < ends then
     redis.call('ZADD', side, ends, claim)
-    last_until_all_end()
+    moved(claim, ends)
+    last_until(latest_end())
   end
-  local _, token, _, count = string.match(redis.call('HGET', keys.lock, claim), '^(%S+) (%d+) (%d+) (%d+)')
+  local _, token, _, count = string.match(value_of(claim), '^(%S+) (%d+) (%d+) (%d+)')
   return {token, count}
 end
 local kin = {}
@@ -16,18 +17,17 @@ local kin_reads, kin_writes, inherited = 0, 0, nil
 for other in string.gmatch(ARGV[5], '[^/]+') do
   if not kin[other] and redis.call('ZSCORE', keys.writing, other) then
     kin_writes = kin_writes + 1
-    inherited = inherited or string.match(redis.call('HGET', keys.lock, other), '^%S+ (%d+)')
+    inherited = inherited or string.match(value_of(other), '^%S+ (%d+)')
   elseif not kin[other] and redis.call('ZSCORE', keys.reading, other) then
     kin_reads = kin_reads + 1
   end
   kin[other] = true
 end
-local strangers = writes - kin_writes
+local in_the_way, foreign = writes - kin_writes, others_write
 if kind == 'write' then
-  strangers = strangers + reads - kin_reads
+  in_the_way, foreign = in_the_way + reads - kin_reads, foreign + others_read
 end
-local foreign = mode and mode ~= 'tenure'
-local blocked = foreign or strangers > 0
+local blocked = in_the_way + foreign > 0
 local upgrades = blocked and kind == 'write' and kin_reads + kin_writes > 0
 local own_line = kind == 'read' and keys.readers or keys.writers
 local since = redis.call('ZSCORE', own_line, claim)
@@ -58,9 +58,9 @@ if not blocked then
     end
     token = string.format('%d', token)
   end
-  redis.call('HSET', keys.lock, 'mode', 'tenure', claim, kind .. ' ' .. token .. ' ' .. string.format('%d', now) .. ' 1 0')
+  put(claim, kind, kind .. ' ' .. token .. ' ' .. string.format('%d', now) .. ' 1 0', ends)
   redis.call('ZADD', side, ends, claim)
-  last_until_all_end()
+  last_until(latest_end())
   if since then
     leave_line(claim)
   end
@@ -94,7 +94,7 @@ if since then
   end
 end
 local stamp = time[1] .. string.format('%06d', time[2])
-if foreign then
+if foreign > 0 then
   return {redis.call('PTTL', keys.lock) * 1000, stamp, redis.call('HGETALL', keys.lock), '', ahead, 0}
 end
 -- of those in the way, the one that stays for longest
@@ -112,12 +112,8 @@ for _, key in ipairs({keys.reading, keys.writing}) do
   end
 end
 if longest then
-  local fields = {longest, redis.call('HGET', keys.lock, longest)}
-  local latest = 0
-  for _, key in ipairs({keys.reading, keys.writing}) do
-    latest = math.max(latest, tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0))
-  end
-  return {latest - now, stamp, fields, string.format('%d', until_when), ahead, 0}
+  local fields = {longest, value_of(longest)}
+  return {latest_end() - now, stamp, fields, string.format('%d', until_when), ahead, 0}
 end
 -- free, or among readers: who comes first
 local first, came

@@ -1,5 +1,6 @@
 -- acquire: lets a claim in to read or to write, or gives it a place in line. Asked again, says the same.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 its channel, 5 to 10 as look.lua names them
+-- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 its channel, from 5 on as look.lua and
+--       shares.lua name them
 -- args: 1 claim, 2 lease in ms, 3 'read' or 'write', 4 for how long a place is kept, in ms, or '' for none, 5 the claims it
 --       stands under, one after the other with a '/' between them, 6 what a client's own channel begins with
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; {claim} if that waits for the asker to leave;
@@ -13,5 +14,5 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
 end
 local keys = {
   lock = KEYS[1], reading = KEYS[5], writing = KEYS[6], writers = KEYS[7], readers = KEYS[8], places = KEYS[9],
-  pass = KEYS[10]
+  pass = KEYS[10], shares = KEYS[11], prefix = KEYS[12]
 }

@@ -1,9 +1,9 @@
 -- look: a read-write lock as it is now, when all that has ended is gone from it.
--- before: `keys`, by name: lock, reading and writing (who is in, by when their leases end), writers and readers (who wait,
+-- before: shares.lua of the layout, and `keys`, by name: lock, reading and writing (who is in, by when their leases end), writers and readers (who wait,
 --         by when they came; one that reads already is counted backwards, and so comes first), places (until when each place
 --         in line is kept), pass (readers who came by then go before the next writer)
--- after: `now`, the server's time in µs; `mode`, 'tenure' if anybody of ours is in, another library's, or none; `reads` and
---        `writes`, how many are in; `news`, whether anything had ended
+-- after: `now`, the server's time in µs; `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in;
+--        `others_read` and `others_write`, how many of others; `news`, whether anything had ended
 -- reply: an error if the key is in use for something else, of which nothing was changed
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -15,32 +15,38 @@ if mode and mode ~= 'tenure' and mode ~= 'read' and mode ~= 'write' then
   return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
 end
 local news = false
-local function forget(ended_by, ...)
+-- takes out of a set what has ended in it
+local function forget(ended_by, gone)
   local ended = redis.call('ZRANGEBYSCORE', ended_by, '-inf', now, 'LIMIT', 0, 100)
   while ended[1] do
     news = true
     redis.call('ZREM', ended_by, unpack(ended))
-    for i = 1, select('#', ...) do
-      local key = select(i, ...)
-      redis.call(key == keys.lock and 'HDEL' or 'ZREM', key, unpack(ended))
-    end
+    gone(ended)
     ended = redis.call('ZRANGEBYSCORE', ended_by, '-inf', now, 'LIMIT', 0, 100)
   end
 end
 local reads, writes = 0, 0
-if mode == 'tenure' then
-  forget(keys.reading, keys.lock)
-  forget(keys.writing, keys.lock)
-  reads, writes = redis.call('ZCARD', keys.reading), redis.call('ZCARD', keys.writing)
-  if reads + writes == 0 then
-    redis.call('DEL', keys.lock)
-    mode = false
+if mode and is_ours(mode) then
+  reconcile()
+  forget(keys.reading, take_away)
+  forget(keys.writing, take_away)
+  if news then
+    settle()
   end
-elseif redis.call('EXISTS', keys.reading, keys.writing) > 0 then
+  reads, writes = redis.call('ZCARD', keys.reading), redis.call('ZCARD', keys.writing)
+elseif not mode and redis.call('EXISTS', keys.reading, keys.writing) > 0 then
   -- somebody removed the lock itself
-  redis.call('DEL', keys.reading, keys.writing)
+  forget_all()
 end
-forget(keys.places, keys.writers, keys.readers)
+local others_read, others_write = strangers(mode)
+if mode and reads + writes + others_read + others_write == 0 then
+  redis.call('DEL', keys.lock)
+  mode = false
+end
+forget(keys.places, function(ended)
+  redis.call('ZREM', keys.writers, unpack(ended))
+  redis.call('ZREM', keys.readers, unpack(ended))
+end)
 
 -- takes a claim out of line; with the last, all that was kept for them goes
 local function leave_line(claim)
@@ -80,21 +86,18 @@ local function note_writers()
   end
 end
 
--- everything lasts as long as whoever stays in for longest
-local function last_until_all_end()
+-- when the last of ours ends
+local function latest_end()
   local latest = 0
   for _, key in ipairs({keys.reading, keys.writing}) do
     latest = math.max(latest, tonumber(redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or 0))
-  end
-  for _, key in ipairs({keys.lock, keys.reading, keys.writing}) do
-    redis.call('PEXPIREAT', key, string.format('%d', math.ceil(latest / 1000)))
   end
   return latest
 end
 
 -- calls those whose turn it is; readers all at once, unless that was said already
 local function call(notice, channel, said)
-  if writes > 0 then
+  if writes + others_write > 0 then
     return
   end
   local pass = redis.pcall('GET', keys.pass)
@@ -104,7 +107,7 @@ local function call(notice, channel, said)
     if not said then
       redis.pcall('PUBLISH', channel, '1')
     end
-  elseif writer[1] and reads == 0 then
+  elseif writer[1] and reads + others_read == 0 then
     redis.pcall('PUBLISH', notice .. string.match(writer[1], '^[^:]*'), 'call ' .. writer[1])
   end
   if writer[2] and tonumber(writer[2]) < 0 and reads > 0 then

@@ -5,11 +5,13 @@ local wrote = redis.call('ZSCORE', keys.writing, claim)
 local side = wrote and keys.writing or (redis.call('ZSCORE', keys.reading, claim) and keys.reading)
 if side then
   if ARGV[3] ~= '' and reads + writes == 1 then
-    redis.call('ZADD', side, now + ARGV[3] * 1000, claim)
-    last_until_all_end()
+    local ends = now + ARGV[3] * 1000
+    redis.call('ZADD', side, ends, claim)
+    moved(claim, ends)
+    last_until(ends)
     reply = 3
   else
-    redis.call('HDEL', keys.lock, claim)
+    take_away({claim})
     redis.call('ZREM', side, claim)
     if wrote then
       writes = writes - 1
@@ -17,11 +19,14 @@ if side then
       reads = reads - 1
     end
     news = true
-    if reads + writes == 0 then
+    if reads + writes + others_read + others_write == 0 then
       redis.call('DEL', keys.lock)
       reply = 1
     else
-      last_until_all_end()
+      settle()
+      if reads + writes > 0 then
+        last_until(latest_end())
+      end
       reply = 2
     end
     -- as a service on Redisson expects to hear it; those of ours who wait to read listen there too
@@ -33,6 +38,6 @@ if side then
     end
   end
 end
-if news and not (mode and mode ~= 'tenure') then
+if news then
   call(ARGV[2], KEYS[2], said)
 end

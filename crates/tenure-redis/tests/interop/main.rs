@@ -7,6 +7,7 @@ mod support;
 mod agreeing;
 mod dying;
 mod forcing;
+mod kinds;
 mod sharing;
 mod sides;
 mod waking;
@@ -30,6 +31,15 @@ fn main() {
         trial("rust_cannot_release_what_java_holds", forcing::rust_cannot_release),
         trial("a_java_thread_is_not_starved_by_rust_tasks", sharing::nobody_starves),
         trial("java_threads_and_rust_tasks_share_one_lock", sharing::stress),
+        trial("java_wakes_rust_on_every_kind", kinds::java_wakes_rust),
+        trial("rust_wakes_java_on_every_kind", kinds::rust_wakes_java),
+        trial("both_stand_in_one_line", kinds::one_line_for_both),
+        trial("readers_of_both_are_together", kinds::readers_of_both_are_together),
+        trial("a_downgrade_wakes_java", kinds::a_downgrade_wakes_java),
+        trial("counts_and_leases_agree_on_every_kind", kinds::counts_and_leases_agree),
+        trial("what_died_on_our_side_does_not_keep_java_out", kinds::what_died_on_our_side_does_not_keep_java_out),
+        trial("what_died_in_java_does_not_keep_us_out", kinds::what_died_in_java_does_not_keep_us_out),
+        trial("java_threads_and_rust_tasks_share_every_kind", kinds::stress),
     ];
     // One after the other: two cores are few for a JVM and a crowd.
     libtest_mimic::run(&Arguments { test_threads: Some(1), ..Arguments::from_args() }, trials).exit();

@@ -1,13 +1,20 @@
 //! Both sides of a shared lock, and how a test knows that one of them waits.
 
-use crate::support::{PATIENCE, client_of, eventually};
+use crate::support::{PATIENCE, builder, eventually};
 use std::time::Duration;
 use tenure_core::Client;
+use tenure_redis::{Config, Layout};
 use tenure_testkit::RedisServer;
 use tenure_testkit::redisson::{Redisson, jvm};
 
 /// A lease that does not end while a test runs.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A client of ours that lays fair and read-write locks out in this way.
+pub(crate) async fn client_in(server: &RedisServer, layout: Layout) -> Client {
+    let config = Config::from_url(&server.url()).expect("the server's own url").layout(layout);
+    builder().connect(config.into_backend()).await.expect("the server can be reached")
+}
 
 /// A server with a client of each library.
 pub(crate) struct Sides {
@@ -19,9 +26,14 @@ pub(crate) struct Sides {
 
 impl Sides {
     pub(crate) async fn meet() -> Self {
+        Self::meet_in(Layout::Tenure).await
+    }
+
+    /// With fair and read-write locks laid out in this way on our side.
+    pub(crate) async fn meet_in(layout: Layout) -> Self {
         let server = RedisServer::start();
         let java = jvm().connect(&server.url(), LONG).await;
-        let rust = client_of(&server).await;
+        let rust = client_in(&server, layout).await;
         Self { java, rust, server }
     }
 

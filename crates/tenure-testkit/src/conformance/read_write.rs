@@ -13,6 +13,7 @@ cases!("read_write":
     both_sides_are_entered_again,
     a_writer_becomes_a_reader_and_lets_readers_in,
     a_downgrade_leaves_no_gap,
+    a_guard_of_the_other_side_has_the_same_lease,
     a_lone_reader_becomes_a_writer,
     a_reader_waits_for_the_others_to_write,
     of_two_readers_who_want_to_write_one_is_refused,
@@ -113,6 +114,17 @@ async fn a_downgrade_leaves_no_gap(bench: &Bench) {
     reader.release().await.unwrap();
     soon("the next writer gets in", next).await.unwrap().unwrap().release().await.unwrap();
     bench.assert_nothing_left().await;
+}
+
+async fn a_guard_of_the_other_side_has_the_same_lease(bench: &Bench) {
+    let client = bench.client().await;
+    let (lock, short) = (rw(bench, &client), unrenewed(5000));
+    let reader = lock.write().lock_with(short.clone()).await.unwrap().downgrade().await.unwrap();
+    assert!(reader.remaining() <= millis(5000), "{:?}", reader.remaining());
+    let writer = reader.upgrade().await.unwrap();
+    assert!(writer.remaining() <= millis(5000), "{:?}", writer.remaining());
+    let left = lock.read().inspect().await.unwrap().unwrap();
+    assert!(left.holders.iter().all(|held| held.holder.remaining.unwrap() <= millis(5000)), "{left:?}");
 }
 
 async fn a_lone_reader_becomes_a_writer(bench: &Bench) {

@@ -88,7 +88,7 @@ impl Tokens {
         let mut line = specified.line.iter().zip(&answered.line);
         let same = line.all(|(specified, answered)| {
             (&specified.claim, specified.kind) == (&answered.claim, answered.kind)
-                && near(Some(specified.waited), Some(answered.waited), tolerance.held_for)
+                && near(specified.waited, answered.waited, tolerance.held_for)
         });
         if same { Ok(()) } else { Err("who waits") }
     }
