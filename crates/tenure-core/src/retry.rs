@@ -126,6 +126,12 @@ mod tests {
     }
 
     #[test]
+    fn fixed_is_the_same_every_time() {
+        let pauses = millis(Retry::fixed(Duration::from_millis(30)).into_iter().take(10));
+        assert_eq!(pauses, [30; 10]);
+    }
+
+    #[test]
     fn linear_is_constant_but_for_jitter_and_has_a_floor() {
         for pause in millis(Retry::linear(Duration::from_millis(100)).into_iter().take(100)) {
             assert!((100..150).contains(&pause));

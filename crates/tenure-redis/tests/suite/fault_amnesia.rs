@@ -2,7 +2,7 @@
 
 use crate::support::{self, Contention, PATIENCE, backend, client, ms, soon};
 use std::time::{Duration, Instant};
-use tenure_core::{Client, ErrorKind, Loss, Options};
+use tenure_core::{Client, ErrorKind, Kind, Loss, Options, Release};
 use tenure_testkit::RedisServer;
 use tenure_testkit::history::boottime_now;
 
@@ -69,4 +69,33 @@ async fn holders_are_told_at_first_contact_after_a_short_outage() {
 #[tokio::test]
 async fn holders_are_told_at_first_contact_after_a_longer_outage() {
     holders_are_told(ms(1500)).await;
+}
+
+/// Whoever lost its lock that way takes it again, and that hold is renewed like any other.
+#[tokio::test]
+async fn holds_after_a_restart_that_forgot_are_renewed() {
+    let server = RedisServer::start();
+    let options = Options::new().lease(ms(1000));
+    let client = Client::builder().options(options).connect(backend(&server.url())).await.unwrap();
+    let take_all = async || {
+        let mut guards = Vec::new();
+        for kind in [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Write] {
+            let lock = client.lock_of(kind, &kind.to_string()).unwrap();
+            guards.push(soon("it gets in", lock.lock()).await.unwrap());
+        }
+        guards
+    };
+    let lost = take_all().await;
+    server.restart();
+    for guard in lost {
+        soon("it is told", guard.lost()).await;
+        assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    }
+    let renewed = take_all().await;
+    let began = Instant::now();
+    support::eventually("more than two leases are over", PATIENCE, || began.elapsed() > ms(2500)).await;
+    for guard in renewed {
+        assert!(guard.is_held(), "{guard:?}");
+        assert_eq!(guard.release().await.unwrap(), Release::Released);
+    }
 }

@@ -15,6 +15,7 @@ cases!("entries":
     re_entry_goes_past_all_waiters,
     a_shorter_lease_never_shortens,
     the_longest_need_outlives_a_partial_release,
+    leases_of_entries_do_not_add_up,
     a_renewed_entry_keeps_an_unrenewed_hold_alive,
     a_lost_guard_cannot_go_in_again,
 );
@@ -152,6 +153,22 @@ async fn the_longest_need_outlives_a_partial_release(bench: &Bench) {
     assert!(inner.is_held());
     assert_eq!(count(&inner, &lock).await, 1);
     assert_eq!(inner.release().await.unwrap(), Release::Released);
+    bench.assert_nothing_left().await;
+}
+
+async fn leases_of_entries_do_not_add_up(bench: &Bench) {
+    let (lock, began) = (bench.lock("a").await, Instant::now());
+    let outer = lock.lock_with(unrenewed(10_000)).await.unwrap();
+    let inner = outer.reenter_with(unrenewed(10_000)).await.unwrap();
+    let innermost = inner.reenter_with(unrenewed(10_000)).await.unwrap();
+    let left = async || lock.inspect().await.unwrap().unwrap().holder().remaining.unwrap();
+    for leaving in [innermost, inner] {
+        assert!(left().await <= millis(10_000));
+        leaving.release().await.unwrap();
+    }
+    let left = left().await;
+    assert!(left <= millis(10_000) && left + began.elapsed() >= millis(9990), "{left:?}");
+    assert_eq!(outer.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
 }
 

@@ -26,12 +26,16 @@ cases!("fair":
     one_who_polls_keeps_its_place,
 );
 
-fn fair(bench: &Bench, client: &Client) -> Lock {
+pub(super) fn fair(bench: &Bench, client: &Client) -> Lock {
     client.fair(&bench.key("a")).unwrap()
 }
 
 /// Lets a client wait; it stands in line when this returns.
-async fn line_up(bench: &Bench, client: &Client, options: Options) -> JoinHandle<Result<Guard, tenure_core::Error>> {
+pub(super) async fn line_up(
+    bench: &Bench,
+    client: &Client,
+    options: Options,
+) -> JoinHandle<Result<Guard, tenure_core::Error>> {
     let (lock, mut events) = (fair(bench, client), client.events());
     let waiting = tokio::spawn(async move { lock.lock_with(options).await });
     heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
@@ -125,7 +129,7 @@ async fn one_who_timed_out_leaves_the_line(bench: &Bench) {
 }
 
 /// Puts somebody in line who is never heard of again.
-async fn dead_in_line(bench: &Bench, lock: &Lock, number: u64, place: Duration) {
+pub(super) async fn dead_in_line(bench: &Bench, lock: &Lock, number: u64, place: Duration) {
     let claim = tenure_core::Claim::new("00000000-dead-4000-8000-000000000000", number);
     let (lease, stay) = (Duration::from_secs(60), Stay::InLine { place });
     let acquire = Operation::Acquire { claim, under: Vec::new(), lease, stay };

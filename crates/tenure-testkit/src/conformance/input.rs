@@ -3,7 +3,7 @@
 use super::bench::{Bench, millis, renewed};
 use super::case::cases;
 use std::time::Duration;
-use tenure_core::{Client, Error, ErrorKind, Guarantee, Memory, Options, Retry};
+use tenure_core::{Client, Error, ErrorKind, Guarantee, Kind, Memory, Options, Retry};
 
 cases!("input":
     a_key_that_is_none_is_refused,
@@ -86,16 +86,20 @@ async fn a_client_with_such_options_is_refused(_: &Bench) {
 async fn keys_are_taken_as_they_are(bench: &Bench) {
     let client = bench.client().await;
     let longest = "l".repeat(1024 - bench.key("").len());
-    let names = ["a", "A", " a", "a ", "a\0", "a\n", "ä", "a\u{308}", "{a}", "{}", "a{b", "}a{", "🔒", &longest];
-    let mut guards = Vec::new();
-    for name in names {
-        let lock = client.lock(&bench.key(name)).unwrap();
-        guards.push(lock.try_lock().await.unwrap().unwrap_or_else(|| panic!("{name:?} is taken for another")));
-    }
-    for guard in guards {
-        let lock = client.lock(guard.key().as_str()).unwrap();
-        assert_eq!(lock.inspect().await.unwrap().map(|held| held.holder().claim.clone()).as_ref(), Some(guard.claim()));
-        guard.release().await.unwrap();
+    let names =
+        ["a", "A", " a", "a ", "a\0", "a\n", "ä", "a\u{308}", "{a}", "{a}:b:c", "{}", "a{b", "}a{", "🔒", &longest];
+    for kind in [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Write] {
+        let mut guards = Vec::new();
+        for name in names {
+            let lock = client.lock_of(kind, &bench.key(name)).unwrap();
+            let guard = lock.try_lock().await.unwrap();
+            guards.push(guard.unwrap_or_else(|| panic!("{name:?} is taken for another by {kind}")));
+        }
+        for guard in guards {
+            let held = client.lock_of(kind, guard.key().as_str()).unwrap().inspect().await.unwrap();
+            assert_eq!(held.map(|held| held.holder().claim.clone()).as_ref(), Some(guard.claim()));
+            guard.release().await.unwrap();
+        }
     }
     bench.assert_nothing_left().await;
 }

@@ -3,8 +3,10 @@
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon};
+use crate::History;
 use std::time::{Duration, Instant};
 use tenure_core::{ErrorKind, Event, Guard, Lock, Loss, Release, Standing, What};
+use tokio::task::JoinSet;
 
 cases!("leases":
     a_lease_that_is_not_renewed_ends_by_itself,
@@ -13,6 +15,7 @@ cases!("leases":
     a_late_release_frees_nobody,
     a_renewed_lease_outlives_itself,
     all_locks_of_an_owner_are_renewed,
+    a_hold_is_renewed_among_others_that_come_and_go,
     a_guard_renews_by_hand,
     a_lost_guard_cannot_renew,
 );
@@ -125,6 +128,44 @@ async fn all_locks_of_an_owner_are_renewed(bench: &Bench) {
     assert_eq!(one.release().await.unwrap(), Release::Released);
     assert_eq!(other.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
+}
+
+/// Of one key and one client: who leaves takes nobody's renewals along.
+async fn a_hold_is_renewed_among_others_that_come_and_go(bench: &Bench) {
+    let (lock, history) = (bench.lock("a").await, History::new());
+    let outer = lock.lock_with(renewed(1000)).await.unwrap();
+    let inner = outer.reenter_with(renewed(1000)).await.unwrap();
+    inner.release().await.unwrap();
+    outer.release().await.unwrap();
+    let mut others = JoinSet::new();
+    for number in 0..8 {
+        let (lock, history) = (lock.clone(), history.clone());
+        others.spawn(async move {
+            loop {
+                let asking = history.asking(lock.key().as_str(), &format!("other {number}"));
+                if let Some(guard) = lock.try_lock_with(renewed(1000)).await.unwrap() {
+                    let hold = asking.granted(guard.token());
+                    hold.ended();
+                    guard.release().await.unwrap();
+                }
+                tokio::time::sleep(millis(1)).await;
+            }
+        });
+    }
+    for _ in 0..3 {
+        let asking = history.asking(lock.key().as_str(), "the one");
+        let guard = soon("it gets in", lock.lock_with(renewed(1000))).await.unwrap();
+        let (hold, first) = (asking.granted(guard.token()), guard.deadline());
+        eventually("it is renewed", async || guard.deadline() > first + millis(100)).await;
+        assert!(guard.is_held());
+        hold.ended();
+        assert_eq!(guard.release().await.unwrap(), Release::Released);
+        if let Some(ended) = others.try_join_next() {
+            ended.expect("the others go on");
+        }
+    }
+    others.shutdown().await;
+    history.check().assert_clean().assert_at_least(3);
 }
 
 async fn a_guard_renews_by_hand(bench: &Bench) {

@@ -31,12 +31,12 @@ cases!("read_write":
     only_the_right_guards_change_sides,
 );
 
-fn rw(bench: &Bench, client: &Client) -> RwLock {
+pub(super) fn rw(bench: &Bench, client: &Client) -> RwLock {
     client.rw_lock(&bench.key("a")).unwrap()
 }
 
 /// Lets a client wait for a side; it stands in line when this returns.
-async fn line_up(bench: &Bench, client: &Client, kind: Kind) -> JoinHandle<Result<Guard, Error>> {
+pub(super) async fn line_up(bench: &Bench, client: &Client, kind: Kind) -> JoinHandle<Result<Guard, Error>> {
     let (lock, mut events) = (client.lock_of(kind, &bench.key("a")).unwrap(), client.events());
     let waiting = tokio::spawn(async move { lock.lock().await });
     heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
