@@ -3,11 +3,13 @@
 //! A test program that calls [`if_taker`] first thing in `main` can start itself as a taker: no other program has to
 //! be built or found.
 
+mod crowd;
+
 use crate::history::{History, Hold, boottime_now};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
-use tenure_core::{Client, Options, Store};
+use tenure_core::{Client, Kind, Options, Store};
 
 const JOB: &str = "TENURE_TAKER";
 
@@ -51,6 +53,19 @@ pub enum Job {
         /// The lease, renewed by the watchdog.
         lease: Duration,
     },
+    /// Many want a lock at the same time, once each. Tells of every hold, by its claim, when it begins and when it ends.
+    Crowd {
+        /// The store.
+        url: String,
+        /// The lock.
+        key: String,
+        /// Its kind.
+        kind: Kind,
+        /// How many tasks want it.
+        tasks: usize,
+        /// How long each keeps it.
+        section: Duration,
+    },
 }
 
 impl Job {
@@ -62,6 +77,9 @@ impl Job {
             }
             Self::Relay { url, key, holds, section, lease } => {
                 format!("relay {url} {key} {holds} {} {}", section.as_millis(), lease.as_millis())
+            }
+            Self::Crowd { url, key, kind, tasks, section } => {
+                format!("crowd {url} {key} {kind} {tasks} {}", section.as_millis())
             }
         }
     }
@@ -86,6 +104,13 @@ impl Job {
                 holds: holds.parse().ok()?,
                 section: millis(section)?,
                 lease: millis(lease)?,
+            },
+            ["crowd", url, key, kind, tasks, section] => Self::Crowd {
+                url: (*url).to_owned(),
+                key: (*key).to_owned(),
+                kind: kind.parse().ok()?,
+                tasks: tasks.parse().ok()?,
+                section: millis(section)?,
             },
             _ => return None,
         })
@@ -113,6 +138,10 @@ pub fn if_taker(store: impl FnOnce(&str) -> Store) {
             Job::Relay { url, key, holds, section, lease } => {
                 let client = Client::builder().connect(store(&url)).await.expect("the store");
                 relay(&client, &key, holds, section, lease).await;
+            }
+            Job::Crowd { url, key, kind, tasks, section } => {
+                let client = Client::builder().connect(store(&url)).await.expect("the store");
+                crowd::crowd(&client, &client.lock_of(kind, &key).expect("a key"), tasks, section).await;
             }
         }
     });
@@ -195,7 +224,7 @@ impl Taker {
         token.unwrap_or_else(|| panic!("the taker said something else: {line:?}"))
     }
 
-    /// Waits for the end of a race; what happened in it.
+    /// Waits for its end; what it said until then.
     pub fn finish(mut self) -> String {
         let mut lines = String::new();
         std::io::Read::read_to_string(&mut self.output, &mut lines).expect("the taker's history");
