@@ -1,6 +1,8 @@
-//! Tenure beside the bare client, in one interleaved run: the same server, the same runtime, the order rotated.
+//! Tenure beside the bare client, in one interleaved run: the same server, the same runtime, the order rotated. And what
+//! calls cost the server, by its own account.
 
 mod bare;
+mod cost;
 mod report;
 mod startup;
 mod subject;
@@ -12,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use subject::Subject;
 
-/// Measures lock and unlock cycles on keys of their own.
+/// Measures lock and unlock cycles on keys of their own, and what calls cost the server amid few and many.
 #[derive(Parser)]
 struct Args {
     /// How many rounds; each round measures every system at every number of tasks.
@@ -46,8 +48,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut rows = runtime.block_on(measure(&args, &url))?;
     rows.push(startup::startup(Duration::from_millis(args.millis))?);
-    report::print(&rows);
-    report::write(&rows, &args.out)?;
+    let costs = runtime.block_on(cost::costs(args.rounds))?;
+    report::print(&rows, &costs);
+    report::write(&rows, &costs, &args.out)?;
     println!("\nrows written to {}", args.out.display());
     Ok(())
 }

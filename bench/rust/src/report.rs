@@ -51,8 +51,34 @@ impl fmt::Display for Row {
     }
 }
 
+/// What a call cost the server, in one round.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) system: &'static str,
+    pub(crate) workload: &'static str,
+    /// So many stood in line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waiters: Option<u64>,
+    /// So many read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) readers: Option<u64>,
+    pub(crate) usec_per_call: f64,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (crowd, who) = self.waiters.map_or((self.readers, "readers"), |waiters| (Some(waiters), "waiters"));
+        let crowd = crowd.unwrap_or_default();
+        write!(
+            f,
+            "{:<13} {:<20} {crowd:>5} {who} {:>6.1} µs of server time",
+            self.system, self.workload, self.usec_per_call
+        )
+    }
+}
+
 /// The median of each cell, and how each system compares with the bare client.
-pub(crate) fn print(rows: &[Row]) {
+pub(crate) fn print(rows: &[Row], costs: &[Cost]) {
     let mut cells: BTreeMap<(&str, usize, &str), Vec<&Row>> = BTreeMap::new();
     for row in rows {
         cells.entry((row.workload, row.tasks, row.system)).or_default().push(row);
@@ -63,6 +89,14 @@ pub(crate) fn print(rows: &[Row]) {
         let against = cells.get(&(*workload, *tasks, "bare")).map_or(f64::NAN, |bare| ratio(rows, bare));
         let row = Row { system, workload, tasks: *tasks, ..middle.clone() };
         if against.is_nan() { println!("{row}") } else { println!("{row} {against:>6.2} of bare") }
+    }
+    let mut cells: BTreeMap<_, Vec<&Cost>> = BTreeMap::new();
+    for cost in costs {
+        cells.entry((cost.workload, cost.waiters, cost.readers)).or_default().push(cost);
+    }
+    for costs in cells.values_mut() {
+        costs.sort_by(|one, other| one.usec_per_call.total_cmp(&other.usec_per_call));
+        println!("{}", costs[costs.len() / 2]);
     }
 }
 
@@ -79,11 +113,20 @@ fn ratio(rows: &[&Row], bare: &[&Row]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
+/// Rows of either sort, in one list.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Row(&'a Row),
+    Cost(&'a Cost),
+}
+
 /// Writes all rows.
-pub(crate) fn write(rows: &[Row], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn write(rows: &[Row], costs: &[Cost], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path, serde_json::to_string_pretty(rows)? + "\n")?;
+    let lines: Vec<Line> = rows.iter().map(Line::Row).chain(costs.iter().map(Line::Cost)).collect();
+    std::fs::write(path, serde_json::to_string_pretty(&lines)? + "\n")?;
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! - [`redisson`]: Redisson in a JVM of its own, to share locks with.
 //! - [`history`]: records who held which lock when, and finds overlaps and tokens out of order.
 //! - [`figures`]: speeds, which only a machine with nothing else to do can be held to.
+//! - [`costs`]: what calls cost the server, by its own account, with few and with many about.
 //! - [`conformance`]: what every backend has to get right, run by one line.
 //! - [`oracle`]: replays random operations on a backend and on the specification.
 //!
@@ -26,6 +27,7 @@
 //! ```
 
 pub mod conformance;
+pub mod costs;
 pub mod figures;
 pub mod history;
 pub mod oracle;

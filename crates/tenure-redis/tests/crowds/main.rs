@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cost;
 mod crowd;
 mod dying;
 mod order;
@@ -17,6 +18,7 @@ fn main() {
         trial("five_hundred_of_eight_processes_are_served_in_order", order::served_in_order),
         trial("a_killed_waiter_holds_up_a_thousand_for_seconds", dying::killed_in_line),
         trial("a_downgrade_lets_the_readers_of_four_processes_in", reading::downgrade),
+        trial("one_among_many_costs_the_server_what_one_among_few_does", cost::is_the_same_among_many),
     ];
     // One after the other: a crowd needs both cores.
     libtest_mimic::run(&Arguments { test_threads: Some(1), ..Arguments::from_args() }, trials).exit();

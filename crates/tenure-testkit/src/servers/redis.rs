@@ -177,12 +177,22 @@ impl RedisServer {
     /// How often a command was called since the start or [`RedisServer::reset_stats`], by
     /// whomever: `command_calls("evalsha")`. A subcommand is written `"client|setinfo"`.
     pub fn command_calls(&self, name: &str) -> u64 {
+        self.command_stat(name, "calls")
+    }
+
+    /// How long all those calls took, by the server's own account.
+    pub fn command_time(&self, name: &str) -> Duration {
+        Duration::from_micros(self.command_stat(name, "usec"))
+    }
+
+    fn command_stat(&self, name: &str, what: &str) -> u64 {
         let stats: String = self.query(&["INFO", "commandstats"]);
-        let start = format!("cmdstat_{}:calls=", name.to_lowercase());
-        stats
-            .lines()
-            .find_map(|line| line.strip_prefix(&start)?.split(',').next())
-            .map_or(0, |calls| calls.parse().expect("commandstats counts in whole numbers"))
+        let start = format!("cmdstat_{}:", name.to_lowercase());
+        let of_command = stats.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_default();
+        of_command
+            .split(',')
+            .find_map(|part| part.strip_prefix(what)?.strip_prefix('='))
+            .map_or(0, |number| number.parse().expect("commandstats counts in whole numbers"))
     }
 
     /// Sets the counters of `INFO` back to zero (`CONFIG RESETSTAT`).

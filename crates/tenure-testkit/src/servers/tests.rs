@@ -42,8 +42,9 @@ fn helpers_report_keys_expiry_and_calls() {
     assert!((1..=50_000).contains(&server.pttl("a")));
     assert_eq!((server.pttl("b"), server.pttl("none")), (-1, -2));
     assert_eq!(server.command_calls("SET"), 2);
+    assert!(server.command_time("SET") > Duration::ZERO);
     server.reset_stats();
-    assert_eq!(server.command_calls("set"), 0);
+    assert_eq!((server.command_calls("set"), server.command_time("set")), (0, Duration::ZERO));
 }
 
 #[test]
