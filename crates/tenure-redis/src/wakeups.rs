@@ -62,10 +62,17 @@ async fn idle(pause: Duration, lines: &Lines, port: &mut Port) {
             () = &mut over => return,
             interest = port.next() => {
                 if let Interest::Unwatch(topic) = interest {
-                    lines.leave(&topic.key);
+                    leave(lines, &topic);
                 }
             }
         }
+    }
+}
+
+/// Nobody waits for a lock any more. Where claims stand in line themselves, the client does not.
+fn leave(lines: &Lines, topic: &Topic) {
+    if !topic.kind.has_line() {
+        lines.leave(&topic.key);
     }
 }
 
@@ -151,7 +158,7 @@ async fn heed(
 ) -> Result<(), StoreError> {
     let (come, gone) = port.piled_up(first);
     for topic in &gone {
-        lines.leave(&topic.key);
+        leave(lines, topic);
     }
     let names: Vec<String> = gone.iter().filter_map(|topic| channels.remove(topic)).collect();
     if !names.is_empty() {

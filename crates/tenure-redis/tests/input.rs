@@ -117,33 +117,36 @@ fn contents(server: &RedisServer) -> (Value, BTreeMap<String, String>) {
     }
 }
 
-/// Puts something else under the key, and shows that every operation leaves it alone.
-async fn conflicts(what: &str, put: impl FnOnce(&RedisServer)) {
-    let server = RedisServer::start();
-    let client = client(&server.url()).await;
-    put(&server);
-    let before = contents(&server);
-    assert_ne!(before.0, Value::Nil);
-    for kind in [Kind::Reentrant, Kind::Fair, Kind::Read, Kind::Write] {
-        let lock = client.lock_of(kind, "k").unwrap();
-        let errors = [
-            ("lock", lock.lock().await.err()),
-            ("lock_timeout", lock.lock_timeout(LEASE).await.err()),
-            ("try_lock", lock.try_lock().await.err()),
-            ("inspect", lock.inspect().await.err()),
-            ("is_locked", lock.is_locked().await.err()),
-            ("force_release", lock.force_release().await.err()),
-        ];
-        for (operation, error) in errors {
-            let error = error.unwrap_or_else(|| panic!("{operation} as {kind} was fine with {what}"));
-            assert_eq!(error.kind(), ErrorKind::Conflict, "{operation} as {kind} on {what}: {error}");
-            let said = error.to_string();
-            assert!(said.contains("is no lock, choose another key") && said.contains("key=`k`"), "{operation}: {said}");
+/// Puts something else under the key, and shows that every operation leaves it alone, in either layout.
+async fn conflicts(what: &str, put: impl Fn(&RedisServer)) {
+    for layout in ["tenure", "redisson"] {
+        let server = RedisServer::start();
+        let client = client(&format!("{}?layout={layout}", server.url())).await;
+        put(&server);
+        let before = contents(&server);
+        assert_ne!(before.0, Value::Nil);
+        for kind in [Kind::Reentrant, Kind::Fair, Kind::Read, Kind::Write] {
+            let lock = client.lock_of(kind, "k").unwrap();
+            let errors = [
+                ("lock", lock.lock().await.err()),
+                ("lock_timeout", lock.lock_timeout(LEASE).await.err()),
+                ("try_lock", lock.try_lock().await.err()),
+                ("inspect", lock.inspect().await.err()),
+                ("is_locked", lock.is_locked().await.err()),
+                ("force_release", lock.force_release().await.err()),
+            ];
+            for (operation, error) in errors {
+                let what = format!("{operation} as {kind} in layout {layout} on {what}");
+                let error = error.unwrap_or_else(|| panic!("fine: {what}"));
+                assert_eq!(error.kind(), ErrorKind::Conflict, "{what}: {error}");
+                let said = error.to_string();
+                assert!(said.contains("is no lock, choose another key") && said.contains("key=`k`"), "{what}: {said}");
+            }
         }
+        assert!(client.list("*").await.unwrap().is_empty());
+        client.close(PATIENCE).await.unwrap();
+        assert!(before == contents(&server) && server.pttl("k") == -1, "{what} was changed");
     }
-    assert!(client.list("*").await.unwrap().is_empty());
-    client.close(PATIENCE).await.unwrap();
-    assert!(before == contents(&server) && server.pttl("k") == -1, "{what} was changed");
 }
 
 #[tokio::test]
@@ -156,6 +159,12 @@ async fn keys_of_others_are_conflicts_and_stay_unharmed() {
         server.command(&["HSET", "k", "mode", "dark", &format!("{uuid}:1"), "1"]);
     })
     .await;
+    for mode in ["read", "write", "tenure"] {
+        conflicts("a user's hash with a mode as locks have it", |server| {
+            server.command(&["HSET", "k", "mode", mode, "url", "http://x", "retries", "3"]);
+        })
+        .await;
+    }
     conflicts("a huge hash", |server| {
         let fields: Vec<String> = (0..10_000).map(|n| format!("{uuid}:{n}")).collect();
         for fields in fields.chunks(500) {

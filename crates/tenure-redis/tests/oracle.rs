@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tenure_core::Kind;
 use tenure_redis::{Config, Layout, Redis};
 use tenure_testkit::RedisServer;
-use tenure_testkit::oracle::{KINDS, Pace, replay_known, replay_side_by_side, seed, steps};
+use tenure_testkit::oracle::{KINDS, Pace, STEPS, replay_known, replay_side_by_side, seed};
 
 fn backend(server: &RedisServer) -> Redis {
     config(server).into_backend()
@@ -20,7 +20,7 @@ async fn redis_answers_as_specified() {
     let backend = Arc::new(backend(&server));
     let seed = seed();
     for kind in KINDS {
-        replay_side_by_side(&backend, kind, steps(), seed).await;
+        replay_side_by_side(&backend, kind, STEPS, seed).await;
     }
 }
 
@@ -31,7 +31,7 @@ async fn redis_answers_as_specified_in_redissons_layout() {
     let backend = Arc::new(config(&server).layout(Layout::Redisson).into_backend());
     let seed = seed();
     for kind in [Kind::Fair, Kind::Read] {
-        replay_side_by_side(&backend, kind, steps(), seed).await;
+        replay_side_by_side(&backend, kind, STEPS, seed).await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use support::Place;
 use tenure_core::ManualClock;
 use tenure_sqlite::{Config, Sqlite};
-use tenure_testkit::oracle::{KINDS, Pace, replay, replay_known, replay_side_by_side, seed, steps};
+use tenure_testkit::oracle::{KINDS, Pace, STEPS, replay, replay_known, replay_side_by_side, seed};
 
 fn by_hand(place: &Place, clock: &ManualClock) -> Sqlite {
     Config::at(&place.path).unwrap().pretend("a boot", clock.clone()).into_backend()
@@ -18,8 +18,8 @@ async fn sqlite_answers_as_specified() {
     for kind in KINDS {
         let (place, clock) = (Place::new(), ManualClock::new());
         let backend = by_hand(&place, &clock);
-        let tally = replay(&backend, kind, &Pace::Manual(clock), steps(), seed).await;
-        assert_eq!((tally.compared, tally.skipped), (steps(), 0));
+        let tally = replay(&backend, kind, &Pace::Manual(clock), STEPS, seed).await;
+        assert_eq!((tally.compared, tally.skipped), (STEPS, 0));
         assert_eq!(place.integrity(), "ok");
     }
 }

@@ -110,11 +110,14 @@ pub(crate) async fn acquire(
             if let Some(guard) = Box::pin(reenter(client, hold, options, patience)).await? {
                 return Ok(Ok(guard));
             }
-        } else if let Some(hold) = owned.iter().find(|hold| hold.is_live(began)) {
-            if !(kind.is_side() && hold.kind.is_side()) {
-                return Err(own(key, hold.kind));
+        } else {
+            // On the other side of a read-write lock it goes in under all that it holds, or it would wait for itself.
+            for hold in owned.iter().filter(|hold| hold.is_live(began)) {
+                if !(kind.is_side() && hold.kind.is_side()) {
+                    return Err(own(key, hold.kind));
+                }
+                under.extend(hold.lineage().cloned());
             }
-            under.extend(hold.lineage().cloned());
         }
     }
     obtain(client, (kind, key), options, patience, Asker { owner, under }).await
@@ -266,6 +269,13 @@ impl Attempt<'_> {
             let span = tracing::info_span!("tenure.wait", key = %self.key);
             let waiting = async {
                 match again {
+                    // Others wait behind one that has a place: it comes when it is called, too.
+                    Again::After(pause) if failures == 0 && matches!(way, Way::Line { .. }) => {
+                        tokio::select! {
+                            came = self.pause(pause) => came,
+                            came = self.until_called(&mut way, heard) => came,
+                        }
+                    }
                     Again::After(pause) => self.pause(pause).await,
                     Again::Never => false,
                     Again::WhenCalled if failures > 0 => {

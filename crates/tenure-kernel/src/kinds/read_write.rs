@@ -93,7 +93,8 @@ impl<'a> Turns<'a> {
         let is_kin = |share: &Share| under.contains(&share.claim);
         let kin = !under.is_empty() && shares.iter().any(is_kin);
         if shares.iter().any(|share| (kind == Kind::Write || share.kind == Kind::Write) && !is_kin(share)) {
-            let upgrades = kin && kind == Kind::Write;
+            let writes = shares.iter().any(|share| is_kin(share) && share.kind == Kind::Write);
+            let upgrades = kin && !writes && kind == Kind::Write;
             let rival = self.upgrades.filter(|rival| upgrades && rival.claim != *claim);
             return rival.map_or(Verdict::Wait { upgrades }, |rival| Verdict::Deadlock(rival.claim.clone()));
         }

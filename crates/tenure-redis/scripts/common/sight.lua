@@ -15,7 +15,7 @@ if kind == 'string' then
 elseif kind == 'hash' then
   mode = redis.call('HGET', KEYS[1], 'mode')
   local known = not mode or mode == 'tenure' or mode == 'read' or mode == 'write'
-  if not known or (mode ~= 'tenure' and redis.call('HLEN', KEYS[1]) > 64) then
+  if not known or (mode ~= 'tenure' and redis.call('HLEN', KEYS[1]) > (mode and 10000 or 64)) then
     return redis.error_reply('NOTALOCK the key is in use for something that is no lock')
   end
   value = redis.call('HGETALL', KEYS[1])

@@ -7,6 +7,10 @@ if taken > 0 then
 end
 local nested = string.sub(claim, -1) == '^'
 local free = not (mine or others or strangers)
+if free and #fields > 0 then
+  -- all who were in have ended
+  redis.call('DEL', KEYS[1])
+end
 if mine then
   local count = mine
   if nested then
@@ -31,9 +35,6 @@ if (free and (not first or first == claim)) or (others and fence and not strange
       redis.call('SET', KEYS[2], string.format('%d', now))
     end
     fence = string.format('%d', token)
-    if #fields > 0 then
-      redis.call('DEL', KEYS[1])
-    end
   end
   if nested then
     redis.call('HSET', KEYS[1], claim, '1 0 ' .. ends, 'fence', fence, 'fair', '1', 'nested', '1')

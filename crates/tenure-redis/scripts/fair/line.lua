@@ -14,7 +14,14 @@ local function first_in_line()
     redis.call('ZREM', places, unpack(dead))
     dead = redis.pcall('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, 100)
   end
-  return redis.pcall('ZRANGE', queue, 0, 0)[1], passed
+  local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
+  -- one of whom only the name is left would stop the line
+  while first and not redis.call('ZSCORE', places, first) do
+    passed = true
+    redis.call('ZREM', queue, first)
+    first = redis.call('ZRANGE', queue, 0, 0)[1]
+  end
+  return first, passed
 end
 
 -- takes a place at the end, or keeps the one it has, for so many ms
@@ -50,7 +57,7 @@ end
 
 -- µs for which a place is kept
 local function kept(claim)
-  return redis.call('ZSCORE', places, claim) - now
+  return (redis.call('ZSCORE', places, claim) or now) - now
 end
 
 local function call(claim)

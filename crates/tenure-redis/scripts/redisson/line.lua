@@ -5,29 +5,58 @@
 -- args: `notice`, what the channel of one who waits begins with
 -- before: `own`, where its keys begin; `now`, the server's time in µs
 local queue, patience, came, places = KEYS[own], KEYS[own + 1], KEYS[own + 2], KEYS[own + 3]
--- Redisson counts on each to hold the lock for this long, in ms. What is known of our places outlasts them by the other, so
--- that those who died are told from Redisson's, who are waited for
+-- Redisson counts on each to hold the lock for this long, in ms. What is known of our places outlasts what it is told of them
+-- by the other, so that those who died are told from Redisson's, who are waited for
 local TURN, MEMORY = 300000, 60000
 local ms = math.floor(now / 1000)
 
--- takes a claim out, wherever it stands; those behind it come nearer
+-- takes claims out, wherever they stand; those behind them come nearer
+local function take_out(claims)
+  local gone, stay, left = {}, {}, 0
+  for i = 1, #claims do
+    gone[claims[i]] = true
+  end
+  local all = redis.call('LRANGE', queue, 0, -1)
+  for i = 1, #all do
+    local name = all[i]
+    if gone[name] then
+      left = left + 1
+    else
+      stay[#stay + 1] = name
+      local until_when = left > 0 and redis.call('ZSCORE', patience, name)
+      if until_when then
+        local nearer = until_when - left * TURN
+        if not redis.call('ZSCORE', places, name) then
+          -- one of Redisson's is waited for from when its turn comes, as it would be behind its own
+          nearer = math.max(nearer, ms + #stay * TURN)
+        end
+        redis.call('ZADD', patience, string.format('%d', nearer), name)
+      end
+    end
+  end
+  if left > 8 then
+    redis.call('DEL', queue)
+    for i = 1, #stay, 100 do
+      redis.call('RPUSH', queue, unpack(stay, i, math.min(i + 99, #stay)))
+    end
+  end
+  for i = 1, #claims, 100 do
+    local some = {unpack(claims, i, math.min(i + 99, #claims))}
+    redis.call('ZREM', patience, unpack(some))
+    redis.call('ZREM', came, unpack(some))
+    redis.call('ZREM', places, unpack(some))
+  end
+  for i = 1, left > 8 and 0 or #claims do
+    redis.call('LREM', queue, 0, claims[i])
+  end
+  return left > 0
+end
+
 local function leave_line(claim)
   if not redis.call('ZSCORE', patience, claim) and not redis.call('ZSCORE', places, claim) then
     return false
   end
-  local all, behind = redis.call('LRANGE', queue, 0, -1), false
-  for i = 1, #all do
-    if all[i] == claim then
-      behind = true
-    elseif behind and redis.call('ZSCORE', patience, all[i]) then
-      redis.call('ZINCRBY', patience, -TURN, all[i])
-    end
-  end
-  redis.call('LREM', queue, 0, claim)
-  redis.call('ZREM', patience, claim)
-  redis.call('ZREM', came, claim)
-  redis.call('ZREM', places, claim)
-  return true
+  return take_out({claim})
 end
 
 local enter_from_line = leave_line
@@ -36,8 +65,8 @@ local enter_from_line = leave_line
 local function first_in_line()
   local passed = false
   local dead = redis.call('ZRANGEBYSCORE', places, '-inf', now)
-  for i = 1, #dead do
-    passed = leave_line(dead[i]) or passed
+  if dead[1] then
+    passed = take_out(dead)
   end
   local first = redis.call('LINDEX', queue, 0)
   while first do
@@ -67,9 +96,10 @@ local function stand(claim, keep)
   redis.call('ZADD', came, 'NX', now, claim)
   redis.call('ZADD', places, 'GT', now + keep * 1000, claim)
   redis.call('ZADD', patience, string.format('%d', ms + ahead * TURN + keep), claim)
+  local known = string.format('%d', ahead * TURN + keep + MEMORY)
   for _, key in ipairs({came, places}) do
-    if redis.call('PTTL', key) < keep + MEMORY then
-      redis.call('PEXPIRE', key, keep + MEMORY)
+    if redis.call('PTTL', key) < tonumber(known) then
+      redis.call('PEXPIRE', key, known)
     end
   end
 end

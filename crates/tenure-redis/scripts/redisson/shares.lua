@@ -88,6 +88,10 @@ end
 
 -- ours of whom the hash knows nothing any more were put out
 local function reconcile()
+  local ours = redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing)
+  if redis.call('HLEN', keys.lock) - 1 == ours then
+    return
+  end
   for _, side in ipairs({keys.reading, keys.writing}) do
     local all = redis.call('ZRANGE', side, 0, -1)
     for i = 1, #all do

@@ -28,7 +28,7 @@ if kind == 'write' then
   in_the_way, foreign = in_the_way + reads - kin_reads, foreign + others_read
 end
 local blocked = in_the_way + foreign > 0
-local upgrades = blocked and kind == 'write' and kin_reads + kin_writes > 0
+local upgrades = blocked and kind == 'write' and kin_reads > 0 and kin_writes == 0
 local own_line = kind == 'read' and keys.readers or keys.writers
 local since = redis.call('ZSCORE', own_line, claim)
 since = since and math.abs(since)
@@ -67,6 +67,11 @@ if not blocked then
   if kind == 'write' then
     writes = writes + 1
     note_writers()
+  else
+    reads = reads + 1
+  end
+  if news then
+    call(ARGV[6], KEYS[4])
   end
   return {token, '1'}
 end

@@ -14,6 +14,18 @@ end
 if mode and mode ~= 'tenure' and mode ~= 'read' and mode ~= 'write' then
   return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
 end
+-- whether all that the hash has is what locks have
+local function is_lock()
+  local fields = redis.call('HGETALL', keys.lock)
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    local claim = string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.')
+    if name ~= 'mode' and not (claim and (string.find(value, '^%d+$') or string.find(value, '^%l+ %d+ %d+ %d+ %d+$'))) then
+      return false
+    end
+  end
+  return #fields > 2
+end
 local news = false
 -- takes out of a set what has ended in it
 local function forget(ended_by, gone)
@@ -26,6 +38,11 @@ local function forget(ended_by, gone)
   end
 end
 local reads, writes = 0, 0
+-- whatever is not all ours is looked at before anything is changed
+if mode and redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing) ~= redis.call('HLEN', keys.lock) - 1
+  and not is_lock() then
+  return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
+end
 if mode and is_ours(mode) then
   reconcile()
   forget(keys.reading, take_away)
@@ -34,7 +51,7 @@ if mode and is_ours(mode) then
     settle()
   end
   reads, writes = redis.call('ZCARD', keys.reading), redis.call('ZCARD', keys.writing)
-elseif not mode and redis.call('EXISTS', keys.reading, keys.writing) > 0 then
+elseif redis.call('EXISTS', keys.reading, keys.writing) > 0 then
   -- somebody removed the lock itself
   forget_all()
 end
@@ -50,15 +67,12 @@ end)
 
 -- takes a claim out of line; with the last, all that was kept for them goes
 local function leave_line(claim)
-  local left = redis.call('ZREM', keys.places, claim) == 1
-  if left then
-    redis.call('ZREM', keys.writers, claim)
-    redis.call('ZREM', keys.readers, claim)
-    if redis.call('EXISTS', keys.places) == 0 then
-      redis.call('DEL', keys.pass)
-    end
+  local left = redis.call('ZREM', keys.places, claim)
+  left = left + redis.call('ZREM', keys.writers, claim) + redis.call('ZREM', keys.readers, claim)
+  if left > 0 and redis.call('EXISTS', keys.places) == 0 then
+    redis.call('DEL', keys.pass)
   end
-  return left
+  return left > 0
 end
 
 -- the last to come to the line, if there is one

@@ -9,6 +9,8 @@ if side then
     redis.call('ZADD', side, ends, claim)
     moved(claim, ends)
     last_until(ends)
+    -- who waits in Java sleeps for as long as it saw before
+    redis.pcall('PUBLISH', KEYS[2], wrote and '1' or '0')
     reply = 3
   else
     take_away({claim})
@@ -30,7 +32,8 @@ if side then
       reply = 2
     end
     -- as a service on Redisson expects to hear it; those of ours who wait to read listen there too
-    if wrote and writes == 0 then
+    -- and those who wait for a claim beside theirs to go
+    if wrote and (writes == 0 or string.sub(claim, -1) == '^') then
       redis.pcall('PUBLISH', KEYS[2], '1')
       said = true
     elseif reply == 1 then

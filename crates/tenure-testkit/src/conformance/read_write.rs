@@ -195,6 +195,11 @@ async fn an_owner_has_both_sides(bench: &Bench) {
     let writer = soon("it is alone", lock.write().lock_with(options())).await.unwrap();
     assert_eq!(writer.release().await.unwrap(), Release::Left);
     assert_eq!(again.release().await.unwrap(), Release::StillHeld(1));
+    // Also when it holds more than one claim on the other side.
+    let writer = lock.write().lock_with(options()).await.unwrap();
+    let beside = writer.downgrade().await.unwrap();
+    let writer = soon("it does not wait for itself", lock.write().lock_with(options())).await.unwrap();
+    drop((writer, beside));
     reader.release().await.unwrap();
 }
 

@@ -51,9 +51,9 @@ pub struct Tally {
 pub const KINDS: [Kind; 4] = [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read];
 
 /// How many steps are replayed of every kind on every backend.
-pub fn steps() -> usize {
-    if crate::figures::is_full() { 100_000 } else { 5_000 }
-}
+pub const STEPS: usize = 5_000;
+/// The same, in a long run.
+pub const MANY_STEPS: usize = 100_000;
 
 /// The seed that the environment asks for, or any.
 pub fn seed() -> u64 {
@@ -66,6 +66,12 @@ pub fn seed() -> u64 {
 /// Replays so many random steps on locks of a kind. Panics at the first disagreement, or if the replay could not have found
 /// one.
 pub async fn replay<B: Backend>(backend: &B, kind: Kind, pace: &Pace, steps: usize, seed: u64) -> Tally {
+    let tally = run(backend, kind, pace, steps, seed).await;
+    tally.assert_telling(kind, steps, seed);
+    tally
+}
+
+async fn run<B: Backend>(backend: &B, kind: Kind, pace: &Pace, steps: usize, seed: u64) -> Tally {
     let mut replay = Replay::new(backend, kind, pace, seed);
     for number in 0..steps {
         if let Err(complaint) = replay.random_step().await {
@@ -73,28 +79,46 @@ pub async fn replay<B: Backend>(backend: &B, kind: Kind, pace: &Pace, steps: usi
             panic!("{kind}, step {number}: {complaint}\nTENURE_SEED={seed} replays it; the last steps were\n  {told}");
         }
     }
-    let tally = replay.tally;
-    assert!(tally.crossed * 10 >= tally.compared, "too few steps crossed a lease's end, seed {seed}: {tally:?}");
-    assert!(tally.skipped * 5 < steps, "too many steps were skipped, seed {seed}: {tally:?}");
-    tally
+    replay.tally
+}
+
+impl Tally {
+    /// Fails if a replay could not have found a disagreement.
+    fn assert_telling(&self, kind: Kind, steps: usize, seed: u64) {
+        assert!(self.crossed * 10 >= self.compared, "{kind}: too few steps crossed an end, seed {seed}: {self:?}");
+        assert!(self.skipped * 5 < steps, "{kind}: too many steps were skipped, seed {seed}: {self:?}");
+    }
 }
 
 /// Replays so many random steps in real time, in many replays at once: most of each is waiting for leases to end. Panics as
 /// [`replay`] does, or if too few of the answers could be compared.
-pub async fn replay_side_by_side<B: Backend>(backend: &Arc<B>, kind: Kind, steps: usize, seed: u64) {
+pub async fn replay_side_by_side<B: Backend>(backend: &Arc<B>, kind: Kind, steps: usize, seed: u64) -> Tally {
     let mut replays = JoinSet::new();
     for lane in 0..LANES {
         let backend = Arc::clone(backend);
         let steps = steps.div_ceil(LANES as usize);
-        replays.spawn(async move { replay(&*backend, kind, &Pace::Real, steps, seed.wrapping_add(lane.into())).await });
+        replays.spawn(async move { run(&*backend, kind, &Pace::Real, steps, seed.wrapping_add(lane.into())).await });
     }
-    let (mut compared, mut skipped) = (0, 0);
+    let mut all = Tally::default();
     while let Some(tally) = replays.join_next().await {
         let tally = tally.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
-        (compared, skipped) = (compared + tally.compared, skipped + tally.skipped);
+        all.compared += tally.compared;
+        all.skipped += tally.skipped;
+        all.crossed += tally.crossed;
     }
-    println!("{kind}: {compared} answers compared, {skipped} too near to an end");
-    assert!(compared * 5 > steps * 4, "{kind}: only {compared} of {steps} were compared");
+    println!("{kind}: {all:?}");
+    // Together: a single one of so many may be short of ends by chance.
+    all.assert_telling(kind, steps, seed);
+    all
+}
+
+/// Reports a long replay, as a line for the table of results.
+pub fn report(backend: &str, kind: Kind, tally: Tally) {
+    let Tally { compared, crossed, .. } = tally;
+    let kind = if kind.is_side() { "read-write" } else { kind.name() };
+    println!(
+        "\nFULL | random steps on {backend}, {kind} lock | {compared} compared | as the kernel, {crossed} across an end"
+    );
 }
 
 /// Replays histories that chance rarely comes upon. Panics with every disagreement.
