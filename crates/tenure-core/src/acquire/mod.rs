@@ -269,13 +269,6 @@ impl Attempt<'_> {
             let span = tracing::info_span!("tenure.wait", key = %self.key);
             let waiting = async {
                 match again {
-                    // Others wait behind one that has a place: it comes when it is called, too.
-                    Again::After(pause) if failures == 0 && matches!(way, Way::Line { .. }) => {
-                        tokio::select! {
-                            came = self.pause(pause) => came,
-                            came = self.until_called(&mut way, heard) => came,
-                        }
-                    }
                     Again::After(pause) => self.pause(pause).await,
                     Again::Never => false,
                     Again::WhenCalled if failures > 0 => {

@@ -1,7 +1,7 @@
 -- look: a read-write lock as it is now, when all that has ended is gone from it.
--- before: shares.lua of the layout, and `keys`, by name: lock, reading and writing (who is in, by when their leases end), writers and readers (who wait,
---         by when they came; one that reads already is counted backwards, and so comes first), places (until when each place
---         in line is kept), pass (readers who came by then go before the next writer)
+-- before: shares.lua of the layout, and `keys`, by name: lock, reading and writing (who is in, by when their leases end),
+--         writers and readers (who wait, by when they came; one that reads already is counted backwards, and so comes
+--         first), places (until when each place in line is kept), pass (readers who came by then go before the next writer)
 -- after: `now`, the server's time in µs; `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in;
 --        `others_read` and `others_write`, how many of others; `news`, whether anything had ended
 -- reply: an error if the key is in use for something else, of which nothing was changed

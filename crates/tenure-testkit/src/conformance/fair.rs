@@ -23,7 +23,8 @@ cases!("fair":
     a_holder_goes_in_again_past_the_line,
     giving_up_is_said_until_it_is_heard,
     kinds_do_not_mix,
-    one_who_polls_keeps_its_place needs PushedWakeups,
+    one_who_polls_keeps_its_place,
+    one_who_polls_asks_as_often_as_it_said,
 );
 
 pub(super) fn fair(bench: &Bench, client: &Client) -> Lock {
@@ -266,17 +267,28 @@ async fn kinds_do_not_mix(bench: &Bench) {
     eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
 }
 
-/// Its pauses are longer than a place is kept for others, and yet it comes when it is called.
+/// Its pauses are longer than a place is kept for others.
 async fn one_who_polls_keeps_its_place(bench: &Bench) {
     let clients = bench.clients(3).await;
     let guard = fair(bench, &clients[0]).lock().await.unwrap();
-    let retry = tenure_core::Retry::fixed(millis(60_000));
+    let retry = tenure_core::Retry::fixed(Waiter::PLACE + millis(500));
     let polls = line_up(bench, &clients[1], Options::new().retry(retry)).await;
     let waits = line_up(bench, &clients[2], Options::new()).await;
     guard.release().await.unwrap();
-    // At once where it can be called; where nobody calls, it would be a minute.
     let first = soon("the one who polls gets in", polls).await.unwrap().unwrap();
     assert!(!waits.is_finished());
     first.release().await.unwrap();
     drop(soon("the other gets in", waits).await.unwrap().unwrap());
+}
+
+/// What is said in line does not use its retries up.
+async fn one_who_polls_asks_as_often_as_it_said(bench: &Bench) {
+    let (holder, client) = (bench.client().await, bench.client().await);
+    let guard = fair(bench, &holder).lock().await.unwrap();
+    let retry = tenure_core::Retry::fixed(millis(1500)).times(2);
+    let began = Instant::now();
+    let error = fair(bench, &client).lock_with(Options::new().retry(retry)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(began.elapsed() >= millis(3000), "two pauses of 1.5 s took {:?}", began.elapsed());
+    guard.release().await.unwrap();
 }
