@@ -68,6 +68,10 @@ pub trait Backend: Send + Sync + 'static {
     /// The card of a client, if it left one.
     fn look_up(&self, client: &str, within: Duration) -> impl Future<Output = Result<Option<Card>, StoreError>> + Send;
 
+    /// Whether those who stand in line for this kind are each called in a [`Topic`](crate::Topic) of their own, instead of
+    /// over the client's.
+    fn calls_apart(&self, kind: Kind) -> bool;
+
     /// Carries wake-ups from the store to the client, for as long as the client lives; runs on the client's thread.
     fn listen(&self, port: Port) -> impl Future<Output = ()> + Send;
 }
@@ -178,6 +182,7 @@ pub(crate) trait DynBackend: Send + Sync {
         within: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
     fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>>;
+    fn calls_apart(&self, kind: Kind) -> bool;
     fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
 }
 
@@ -221,6 +226,9 @@ impl<B: Backend> DynBackend for B {
     }
     fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>> {
         Box::pin(Backend::look_up(self, client, within))
+    }
+    fn calls_apart(&self, kind: Kind) -> bool {
+        Backend::calls_apart(self, kind)
     }
     fn listen(&self, port: Port) -> BoxFuture<'_, ()> {
         Box::pin(Backend::listen(self, port))

@@ -178,6 +178,10 @@ impl Backend for Memory {
         Ok(self.lock().cards.get(client).filter(|(_, until)| *until > now).map(|(card, _)| card.clone()))
     }
 
+    fn calls_apart(&self, _: Kind) -> bool {
+        false
+    }
+
     async fn listen(&self, mut port: Port) {
         let listening = Listening { store: self, pusher: port.pusher() };
         self.lock().listeners.push(listening.pusher.clone());

@@ -16,8 +16,9 @@ use tokio::sync::watch;
 /// let place = Place::new();
 /// let waiting = lock.lock_with(Options::new().place(&place));
 /// let shown = async {
-///     while place.position() != Some(1) {
-///         place.changed().await;
+///     let mut position = place.position();
+///     while position != Some(1) {
+///         position = place.moved_from(position).await;
 ///     }
 ///     first.release().await
 /// };
@@ -41,14 +42,15 @@ impl Place {
         *self.0.borrow()
     }
 
-    /// Until the position changes.
+    /// Until the position is another than that which was last seen; which it is. A move in between is not missed.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
-    pub async fn changed(&self) {
+    pub async fn moved_from(&self, seen: Option<u32>) -> Option<u32> {
+        let mut places = self.0.subscribe();
         // The sender is ours, so that it cannot be gone.
-        let _ = self.0.subscribe().changed().await;
+        places.wait_for(|position| *position != seen).await.map_or(seen, |position| *position)
     }
 
     /// So many stand before.
@@ -67,5 +69,18 @@ impl Default for Place {
 impl PartialEq for Place {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_move_between_a_look_and_the_wait_for_the_next_is_seen() {
+        let place = Place::new();
+        let seen = place.position();
+        place.behind(Some(0));
+        assert_eq!(place.moved_from(seen).await, Some(1));
     }
 }

@@ -115,7 +115,8 @@ impl Guard {
     }
 
     /// Stops writing and goes on to read, with the same lease and without a moment in between in which another could write.
-    /// Those who wait to read are let in.
+    /// Those who wait to read are let in. A writer that went in again by [`reenter`](Guard::reenter) writes until its other
+    /// guards are released as well.
     ///
     /// # Errors
     ///

@@ -19,8 +19,8 @@ pub struct Topic {
     pub kind: Kind,
     /// The lock.
     pub key: Key,
-    /// Whom it is said to, of those who stand in line; none if it is said to everyone. A store that calls claims by
-    /// [`Pusher::call`] anyway need not listen for more.
+    /// Whom it is said to, of those who stand in line, in a store that [calls them apart](crate::Backend::calls_apart);
+    /// none if it is said to everyone.
     pub claim: Option<Claim>,
 }
 
@@ -235,18 +235,21 @@ impl Hub {
     }
 
     /// Starts listening for a claim to be called.
-    pub(crate) fn expect(self: &Arc<Self>, (kind, key): (Kind, &Key), claim: &Claim) -> Expected {
+    pub(crate) fn expect(self: &Arc<Self>, claim: &Claim) -> Expected {
         let signal = Arc::new(Signal::default());
         self.expecting().insert(claim.clone(), Arc::clone(&signal));
-        let watch = self.watch(Topic { claim: Some(claim.clone()), ..Topic::of(kind, key) });
-        Expected { hub: Arc::clone(self), claim: claim.clone(), signal, _watch: watch }
+        Expected { hub: Arc::clone(self), claim: claim.clone(), signal, apart: None }
     }
 
     fn unwatch(&self, topic: &Topic) {
         let mut signals = self.lock();
         if let Some(watched) = signals.get_mut(topic) {
             watched.watchers -= 1;
-            if watched.watchers == 0 {
+            if watched.watchers == 0 && topic.claim.is_some() {
+                // Nobody else is ever called there.
+                signals.remove(topic);
+                let _ = self.interests.send(Interest::Unwatch(topic.clone()));
+            } else if watched.watchers == 0 {
                 watched.idle_since = Some(self.clock.now());
                 self.idle.notify_one();
             }
@@ -367,13 +370,19 @@ pub(crate) struct Expected {
     claim: Claim,
     signal: Arc<Signal>,
     /// For stores that have a place of their own for what is said to one claim.
-    _watch: Watch,
+    apart: Option<Watch>,
 }
 
 impl Expected {
     /// Whose ear it is.
     pub(crate) fn claim(&self) -> &Claim {
         &self.claim
+    }
+
+    /// Listens where this claim alone is called. It is called once that is so, for it may have been before.
+    pub(crate) fn listen_apart(&mut self, lock: Topic) {
+        let topic = Topic { claim: Some(self.claim.clone()), ..lock };
+        self.apart.get_or_insert_with(|| self.hub.watch(topic));
     }
 
     /// To be read before the lock is asked; [`called`](Expected::called) then misses nothing that comes after.

@@ -55,6 +55,10 @@ impl Backend for &'static Far {
         self.store.look_up(client, within).await
     }
 
+    fn calls_apart(&self, _: Kind) -> bool {
+        false
+    }
+
     async fn listen(&self, port: Port) {
         let pusher = port.pusher();
         loop {

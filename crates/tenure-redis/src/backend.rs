@@ -267,8 +267,12 @@ impl Backend for Redis {
         Ok(Some(Card { host: next(), pid: next().parse().unwrap_or(0), label: next() }))
     }
 
+    fn calls_apart(&self, kind: Kind) -> bool {
+        self.layout == Layout::Redisson && kind == Kind::Fair
+    }
+
     async fn listen(&self, port: Port) {
-        wakeups::listen(self.links.driver(), self.layout, &self.lines, port).await;
+        wakeups::listen(self.links.driver(), &self.lines, port).await;
     }
 }
 

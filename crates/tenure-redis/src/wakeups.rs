@@ -2,7 +2,6 @@
 
 use crate::channels::Channels;
 use crate::driver::{Driver, Ear, Message};
-use crate::layout::Layout;
 use crate::lines::Lines;
 use crate::names;
 use std::time::{Duration, Instant};
@@ -16,12 +15,12 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 const GOOD: Duration = Duration::from_secs(2);
 
 /// Carries wake-ups to the client for as long as it lives, reconnecting whenever the connection is lost.
-pub(crate) async fn listen(driver: &impl Driver, layout: Layout, lines: &Lines, mut port: Port) {
+pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) {
     let pusher = port.pusher();
     let mut failures = 0u32;
     loop {
         let opened = Instant::now();
-        let error = match open(driver, layout, &mut port).await {
+        let error = match open(driver, &mut port).await {
             Ok((mut ear, mut channels, topics)) => {
                 for topic in &topics {
                     pusher.live(topic);
@@ -77,13 +76,9 @@ fn leave(lines: &Lines, topic: &Topic) {
 }
 
 /// A connection that listens to all that is wanted now, and what that is.
-async fn open<D: Driver>(
-    driver: &D,
-    layout: Layout,
-    port: &mut Port,
-) -> Result<(D::Ear, Channels, Vec<Topic>), StoreError> {
+async fn open<D: Driver>(driver: &D, port: &mut Port) -> Result<(D::Ear, Channels, Vec<Topic>), StoreError> {
     let mut ear = driver.listen(ANSWER_WITHIN).await?;
-    let (topics, mut channels) = (port.watched(), Channels::new(layout));
+    let (topics, mut channels) = (port.watched(), Channels::default());
     let mut all: Vec<String> = topics.iter().filter_map(|topic| channels.add(topic)).collect();
     all.push(names::notice(port.client()));
     ear.subscribe(&all, ANSWER_WITHIN).await?;

@@ -101,6 +101,10 @@ impl Backend for Sqlite {
         self.actor.ask(Lane::Second, within, move |file| file.look_up(&client)).await
     }
 
+    fn calls_apart(&self, _: Kind) -> bool {
+        false
+    }
+
     async fn listen(&self, port: Port) {
         wakeups::listen(self, port).await;
     }

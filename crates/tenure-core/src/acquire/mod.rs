@@ -1,11 +1,13 @@
 //! The one way in: ask, wait to be called, ask again, and leave nothing behind on the way out.
 
+mod again;
 mod armed;
 mod reenter;
 mod way;
 
 pub(crate) use reenter::reenter;
 
+use self::again::{Again, Schedule};
 use self::armed::Armed;
 use self::way::{Heard, Way};
 use crate::entry::{Terms, deadline};
@@ -51,16 +53,6 @@ impl Patience {
 pub(crate) struct Contended {
     pub(crate) holder: Option<Holder>,
     pub(crate) waited: Duration,
-}
-
-/// When to ask again, if the lock is busy.
-#[derive(Debug, Clone, Copy)]
-enum Again {
-    WhenCalled,
-    /// By a policy of the caller's.
-    After(Duration),
-    /// The policy's retries are used up.
-    Never,
 }
 
 /// One caller's way to one lock.
@@ -155,10 +147,9 @@ fn own(key: &Key, kind: Kind) -> Error {
 impl Attempt<'_> {
     async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
         if self.kind.has_line() {
-            return self.ask_until_answered(Way::line()).await;
+            return self.ask_until_answered(Way::line(self.polls())).await;
         }
-        // Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
-        if matches!(self.patience, Patience::Once) || self.options.retry.is_some() {
+        if matches!(self.patience, Patience::Once) || self.polls() {
             return self.ask_until_answered(Way::Alone).await;
         }
         // Of this client's tasks, one at a time speaks to the store.
@@ -182,18 +173,22 @@ impl Attempt<'_> {
         self.ask_until_answered(Way::Turn(turn)).await
     }
 
+    /// Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
+    fn polls(&self) -> bool {
+        self.options.retry.is_some()
+    }
+
     /// Asks until the store grants the lock or the patience ends.
     async fn ask_until_answered(&mut self, mut way: Way) -> Result<Result<Guard, Contended>, Error> {
         let shared = &self.client.shared;
         let mut armed = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
-        let mut pauses = self.options.retry.map(|retry| Box::new(retry.into_iter()));
+        let mut schedule = Schedule::new(self.options.retry);
         let mut failures = 0u32;
         loop {
             // The client may have been closed while we waited.
             shared.begin()?;
-            let again =
-                pauses.as_mut().map_or(Again::WhenCalled, |pauses| pauses.next().map_or(Again::Never, Again::After));
-            let heard = way.listen(self.client, (self.kind, self.key), &armed.claim);
+            let again = schedule.next();
+            let heard = way.listen(self.client, &armed.claim);
             let sent = shared.clock.now();
             let within = self.client.answer_within.min(self.patience.left(sent));
             if let Some(word) = way.word() {
@@ -269,7 +264,7 @@ impl Attempt<'_> {
             let span = tracing::info_span!("tenure.wait", key = %self.key);
             let waiting = async {
                 match again {
-                    Again::After(pause) => self.pause(pause).await,
+                    Again::After(pause) => self.pause(schedule.begin(pause, &way)).await,
                     Again::Never => false,
                     Again::WhenCalled if failures > 0 => {
                         let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
@@ -289,11 +284,8 @@ impl Attempt<'_> {
         match (way, &self.busy) {
             (Way::Alone, _) => Stay::No,
             (Way::Line { .. }, _) if matches!(self.patience, Patience::Once) => Stay::No,
-            (Way::Line { .. }, _) => match again {
-                Again::WhenCalled => Stay::InLine { place: Waiter::PLACE },
-                Again::After(pause) => Stay::InLine { place: Waiter::PLACE + pause },
-                Again::Never => Stay::No,
-            },
+            (Way::Line { .. }, _) if matches!(again, Again::Never) => Stay::No,
+            (Way::Line { .. }, _) => Stay::InLine { place: Waiter::PLACE },
             (Way::Turn(_), None) => Stay::Waits,
             (Way::Turn(turn), Some(_)) => {
                 Stay::Waited { more: self.under.is_empty() && heard.all.is_some() && turn.is_wanted() }

@@ -21,8 +21,9 @@ pub(super) enum Way {
     Alone,
     /// It has its client's turn to listen for the lock.
     Turn(Turn),
-    /// It stands in line, and is called by its claim.
+    /// It stands in line, and is called by its claim unless it polls.
     Line {
+        polls: bool,
         expected: Option<Expected>,
         /// For what those say who do not call.
         watch: Option<Watch>,
@@ -45,18 +46,27 @@ impl Heard {
 }
 
 impl Way {
-    pub(super) fn line() -> Self {
-        Self::Line { expected: None, watch: None }
+    pub(super) fn line(polls: bool) -> Self {
+        Self::Line { polls, expected: None, watch: None }
+    }
+
+    /// For how long it may be silent: whoever stands in line says often enough that it still does, for the line waits for
+    /// it when its turn comes.
+    pub(super) fn silence(&self) -> Duration {
+        match self {
+            Self::Line { .. } => SAFETY_POLL,
+            Self::Alone | Self::Turn(_) => Duration::MAX,
+        }
     }
 
     /// Sees to it that a call will be heard. What has been heard so far, to be read before the lock is asked.
-    pub(super) fn listen(&mut self, client: &Arc<Inner>, lock: (Kind, &Key), claim: &Claim) -> Heard {
+    pub(super) fn listen(&mut self, client: &Arc<Inner>, claim: &Claim) -> Heard {
         match self {
-            Self::Alone => Heard::default(),
+            Self::Alone | Self::Line { polls: true, .. } => Heard::default(),
             Self::Turn(turn) => Heard { all: turn.watch.as_ref().map(Watch::epoch), own: 0 },
-            Self::Line { expected, watch } => {
+            Self::Line { expected, watch, .. } => {
                 if expected.as_ref().is_none_or(|expected| expected.claim() != claim) {
-                    *expected = Some(client.hub.expect(lock, claim));
+                    *expected = Some(client.hub.expect(claim));
                 }
                 let own = expected.as_ref().map_or(0, Expected::epoch);
                 Heard { all: watch.as_ref().map(Watch::epoch), own }
@@ -83,8 +93,11 @@ impl Way {
         match self {
             Self::Alone => pending().await,
             Self::Turn(turn) => news(&mut turn.watch, client, (kind, key), heard.all).await,
-            Self::Line { expected, watch } => {
+            Self::Line { expected, watch, .. } => {
                 let Some(expected) = expected else { return };
+                if client.shared.backend.calls_apart(kind) {
+                    expected.listen_apart(Topic::of(kind, key));
+                }
                 if !listens_to_all(kind, expected.claim(), busy) {
                     return expected.called(heard.own).await;
                 }

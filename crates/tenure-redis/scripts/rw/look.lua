@@ -1,18 +1,21 @@
 -- look: a read-write lock as it is now, when all that has ended is gone from it.
--- before: shares.lua of the layout, and `keys`, by name: lock, reading and writing (who is in, by when their leases end),
+-- before: shares.lua of the layout, `no_lock`, and `keys`, by name: lock, reading and writing (who is in, by when their leases end),
 --         writers and readers (who wait, by when they came; one that reads already is counted backwards, and so comes
 --         first), places (until when each place in line is kept), pass (readers who came by then go before the next writer)
 -- after: `now`, the server's time in µs; `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in;
 --        `others_read` and `others_write`, how many of others; `news`, whether anything had ended
--- reply: an error if the key is in use for something else, of which nothing was changed
+-- reply: what `no_lock` makes of an error if the key is in use for something else, of which nothing was changed
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local mode = redis.call('HGET', keys.lock, 'mode')
+local mode = redis.pcall('HGET', keys.lock, 'mode')
+if type(mode) == 'table' then
+  return no_lock(mode)
+end
 if not mode and redis.call('EXISTS', keys.lock) == 1 then
-  return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
+  return no_lock(redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind'))
 end
 if mode and mode ~= 'tenure' and mode ~= 'read' and mode ~= 'write' then
-  return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
+  return no_lock(redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind'))
 end
 -- whether all that the hash has is what locks have
 local function is_lock()
@@ -41,7 +44,7 @@ local reads, writes = 0, 0
 -- whatever is not all ours is looked at before anything is changed
 if mode and redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing) ~= redis.call('HLEN', keys.lock) - 1
   and not is_lock() then
-  return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
+  return no_lock(redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind'))
 end
 if mode and is_ours(mode) then
   reconcile()

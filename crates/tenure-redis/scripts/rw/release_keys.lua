@@ -5,6 +5,11 @@
 --       4 (if an entry is cancelled) how long to remember that, in ms
 -- reply: 1 if the lock is free; 2 if others are still in; 0 if the claim does not hold; 3 if it stays taken for as long as
 --        was asked; look.lua comes in between, note.lua last
+-- the key is in use for something else: the claim has nothing there, but may still be on its way
+local function no_lock(said)
+  local noted = ARGV[4] and redis.pcall('SET', KEYS[#KEYS], '', 'PX', ARGV[4])
+  return noted and noted.err and noted or said
+end
 local keys = {
   lock = KEYS[1], reading = KEYS[3], writing = KEYS[4], writers = KEYS[5], readers = KEYS[6], places = KEYS[7],
   pass = KEYS[8], shares = KEYS[9], prefix = KEYS[10]

@@ -190,8 +190,9 @@ async fn a_waiter_sees_where_it_stands(bench: &Bench) {
     let first = soon("the first gets in", first).await.unwrap().unwrap();
     assert_eq!(one.position(), None);
     soon("the second moves up", async {
-        while other.position() != Some(1) {
-            other.changed().await;
+        let mut position = other.position();
+        while position != Some(1) {
+            position = other.moved_from(position).await;
         }
     })
     .await;
@@ -267,11 +268,11 @@ async fn kinds_do_not_mix(bench: &Bench) {
     eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
 }
 
-/// Its pauses are longer than a place is kept for others.
+/// Its pauses are longer than a place is kept, and the line waits for none of them.
 async fn one_who_polls_keeps_its_place(bench: &Bench) {
     let clients = bench.clients(3).await;
     let guard = fair(bench, &clients[0]).lock().await.unwrap();
-    let retry = tenure_core::Retry::fixed(Waiter::PLACE + millis(500));
+    let retry = tenure_core::Retry::fixed(Waiter::PLACE * 10);
     let polls = line_up(bench, &clients[1], Options::new().retry(retry)).await;
     let waits = line_up(bench, &clients[2], Options::new()).await;
     guard.release().await.unwrap();

@@ -4,13 +4,14 @@ use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, eventually_within, heard, soon, waits};
 use std::time::Duration;
-use tenure_core::{ErrorKind, Operation, Outcome, Owner, Retry, What};
+use tenure_core::{ErrorKind, Kind, Operation, Outcome, Owner, Retry, What};
 
 cases!("late":
     a_close_waits_for_a_release_under_way,
     a_release_that_is_dropped_beside_a_close_is_finished,
     a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself,
     an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing,
+    an_acquire_that_was_given_up_while_the_key_was_of_another_kind_takes_nothing,
     a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody,
     a_last_attempt_without_time_for_an_answer_is_no_silence,
     a_silent_store_is_unavailable_to_everyone_in_line,
@@ -93,6 +94,24 @@ async fn an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing(bench: &B
         outcome == Outcome::Refused
     })
     .await;
+}
+
+async fn an_acquire_that_was_given_up_while_the_key_was_of_another_kind_takes_nothing(bench: &Bench) {
+    let other = if bench.kind() == Kind::Simple { Kind::Reentrant } else { Kind::Simple };
+    let holder = bench.client().await;
+    let guard = holder.lock_of(other, &bench.key("a")).unwrap().lock().await.unwrap();
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    tap.lose_acquires(true);
+    let locking = tokio::spawn(async move { lock.lock().await.map(drop) });
+    eventually("it is on its way", async || !tap.lost_acquires().is_empty()).await;
+    locking.abort();
+    assert!(locking.await.unwrap_err().is_cancelled());
+    client.close(LONG).await.unwrap();
+    guard.release().await.unwrap();
+    for (kind, key, operation) in tap.lost_acquires() {
+        assert_eq!(bench.apply(kind, &key, &operation).await, Outcome::Refused);
+    }
 }
 
 async fn a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody(bench: &Bench) {

@@ -85,8 +85,9 @@ async fn those_behind_one_who_gave_up_move_up(bench: &Bench) {
     waiters[1].abort();
     // Sooner than the place of one who died would be lost.
     within(millis(2500), "the last moves up", async {
-        while places[2].position() != Some(2) {
-            places[2].changed().await;
+        let mut position = places[2].position();
+        while position != Some(2) {
+            position = places[2].moved_from(position).await;
         }
     })
     .await;

@@ -221,6 +221,10 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.look_up(client, within).await
     }
 
+    fn calls_apart(&self, kind: Kind) -> bool {
+        self.inner.calls_apart(kind)
+    }
+
     async fn listen(&self, port: Port) {
         // The sender is the tap's own, and lives as long as we do.
         let _ = self.tap.hears.subscribe().wait_for(|hears| *hears).await;
