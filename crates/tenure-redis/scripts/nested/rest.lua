@@ -22,7 +22,8 @@ if not reply then
   end
   if need == 0 and ARGV[3] ~= '' then
     if string.sub(ARGV[1], -1) == '^' then
-      redis.call('HSET', KEYS[1], ARGV[1], '1 0 ' .. string.format('%d', now + ARGV[3] * 1000))
+      local entered = string.match(redis.call('HGET', KEYS[1], ARGV[1]), '^%d+ %d+ ')
+      redis.call('HSET', KEYS[1], ARGV[1], entered .. string.format('%d', now + ARGV[3] * 1000))
     end
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
     redis.pcall('PUBLISH', KEYS[2], '0')

@@ -156,6 +156,15 @@ pub async fn replay_known<B: Backend>(backend: &B, pace: &Pace) {
             ],
         ),
     ];
+    let below = Claim::nested("00000000-0000-4000-8000-000000000000", 9);
+    let lease = millis(400);
+    let kept = vec![
+        (0, Operation::Acquire { claim: below.clone(), under: vec![claim(1)], lease, stay: Stay::No }),
+        (0, Operation::Reenter { claim: below.clone(), entry: 1, count: 4, change: 4, lease }),
+        (0, Operation::Release { claim: below, left: 0, change: 6, lease, keep: lease, cancel: None }),
+        (0, Operation::Inspect),
+    ];
+    let histories = histories.into_iter().chain([("what is kept is as often in as it was", kept)]);
     let mut complaints = Vec::new();
     for (name, history) in histories {
         // One that was interrupted by a slow answer has shown nothing.
