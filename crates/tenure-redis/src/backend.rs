@@ -170,7 +170,14 @@ impl Backend for Redis {
                 Err(error) => Err(error),
             };
         }
-        let answer = answer?;
+        let answer = match (operation, answer) {
+            // Whoever held it does so no longer, if the key is in use for something else by now.
+            (
+                Operation::Reenter { .. } | Operation::Renew { .. } | Operation::Release { .. },
+                Err(StoreError { kind: StoreErrorKind::Conflict, .. }),
+            ) => return Ok(Outcome::NotHeld),
+            (_, answer) => answer?,
+        };
         match operation {
             Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),

@@ -4,7 +4,7 @@ use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, eventually_within, heard, soon, waits};
 use std::time::Duration;
-use tenure_core::{ErrorKind, Kind, Operation, Outcome, Owner, Retry, What};
+use tenure_core::{Claim, ErrorKind, Key, Kind, Operation, Outcome, Owner, Retry, Stay, What};
 
 cases!("late":
     a_close_waits_for_a_release_under_way,
@@ -12,6 +12,7 @@ cases!("late":
     a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself,
     an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing,
     an_acquire_that_was_given_up_while_the_key_was_of_another_kind_takes_nothing,
+    who_was_in_does_not_hold_what_another_took_as_another_kind,
     a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody,
     a_last_attempt_without_time_for_an_answer_is_no_silence,
     a_silent_store_is_unavailable_to_everyone_in_line,
@@ -111,6 +112,28 @@ async fn an_acquire_that_was_given_up_while_the_key_was_of_another_kind_takes_no
     guard.release().await.unwrap();
     for (kind, key, operation) in tap.lost_acquires() {
         assert_eq!(bench.apply(kind, &key, &operation).await, Outcome::Refused);
+    }
+}
+
+async fn who_was_in_does_not_hold_what_another_took_as_another_kind(bench: &Bench) {
+    let key = Key::new(&bench.key("a")).unwrap();
+    let claim = |number| Claim::new("00000000-0000-4000-8000-000000000000", number);
+    let (lease, keep) = (LONG, Duration::ZERO);
+    let acquire = |number| Operation::Acquire { claim: claim(number), under: Vec::new(), lease, stay: Stay::No };
+    for other in [Kind::Simple, Kind::Reentrant, Kind::Read].into_iter().filter(|other| !other.goes_with(bench.kind()))
+    {
+        assert!(matches!(bench.apply(bench.kind(), &key, &acquire(1)).await, Outcome::Granted(_)));
+        bench.apply(bench.kind(), &key, &Operation::ForceRelease).await;
+        assert!(matches!(bench.apply(other, &key, &acquire(2)).await, Outcome::Granted(_)));
+        for operation in [
+            Operation::Reenter { claim: claim(1), entry: 1, count: 2, change: 1, lease },
+            Operation::Renew { claim: claim(1), lease },
+            Operation::Release { claim: claim(1), left: 1, change: 2, lease, keep, cancel: None },
+            Operation::Release { claim: claim(1), left: 0, change: 3, lease, keep, cancel: None },
+        ] {
+            assert_eq!(bench.apply(bench.kind(), &key, &operation).await, Outcome::NotHeld, "{other}: {operation:?}");
+        }
+        assert!(matches!(bench.apply(other, &key, &Operation::ForceRelease).await, Outcome::Forced(Some(_))));
     }
 }
 
