@@ -11,6 +11,7 @@ mod clock;
 mod entry;
 mod error;
 mod event;
+pub mod fence;
 mod guard;
 mod held_back;
 mod hold;
