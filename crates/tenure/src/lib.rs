@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A lock here is a lease: it makes double work rare, and it makes corruption impossible only if what you write to
-//! checks the [fencing token](Guard::token).
+//! checks the [fencing token](Guard::token). [`fence`] is a kit for that.
 
 pub use tenure_core::*;
 

@@ -191,6 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn each_token_spares_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = Files::open(dir.path()).unwrap();
+        for token in 1..6 {
+            files.hold("a", token).unwrap();
+            files.hold("a", token).unwrap();
+            let bytes = fs::read(dir.path().join("a.fence")).unwrap();
+            let other = token_in(bytes.get((1 - read(&bytes).unwrap().1) * APART..).unwrap());
+            assert_eq!(other, Some(token));
+            let spared = bytes.get(read(&bytes).unwrap().1 * APART..).and_then(token_in);
+            assert_eq!(spared, (token > 1).then(|| token - 1));
+        }
+    }
+
+    #[test]
     fn a_sector_that_was_never_written_is_no_token() {
         assert_eq!(read(&[0; SLOT]).unwrap(), (None, 0));
         let mut bytes = file(&[7]);
