@@ -22,23 +22,24 @@ pub struct Redis {
     links: Links<RedisRs>,
     lines: Lines,
     layout: Layout,
+    /// Whether the server is listened to.
+    wakeups: bool,
 }
 
 impl Redis {
+    /// All that it guarantees, pushed wake-ups last: they can be off.
+    const GUARANTEES: &[Guarantee] =
+        &[Guarantee::Fencing, Guarantee::BetweenProcesses, Guarantee::BetweenMachines, Guarantee::PushedWakeups];
+
     const LABEL: Label = Label {
         name: "redis",
-        guarantees: &[
-            Guarantee::Fencing,
-            Guarantee::BetweenProcesses,
-            Guarantee::BetweenMachines,
-            Guarantee::PushedWakeups,
-        ],
+        guarantees: Self::GUARANTEES,
         caveat: "remembers its grants as long as the server keeps its data: a restart without `appendfsync always`, a \
                  fail-over, an eviction or a step of the server's clock can end a lock early; tokens still rise",
     };
 
-    pub(crate) fn new(driver: RedisRs, layout: Layout) -> Self {
-        Self { links: Links::new(driver), lines: Lines::default(), layout }
+    pub(crate) fn new(driver: RedisRs, layout: Layout, wakeups: bool) -> Self {
+        Self { links: Links::new(driver), lines: Lines::default(), layout, wakeups }
     }
 
     /// Runs a script, sending its text only if the server does not know it.
@@ -104,7 +105,11 @@ async fn run_on<L: Link>(
 
 impl Backend for Redis {
     fn label(&self) -> Label {
-        Self::LABEL
+        let guarantees = match Self::GUARANTEES {
+            [others @ .., Guarantee::PushedWakeups] if !self.wakeups => others,
+            all => all,
+        };
+        Label { guarantees, ..Self::LABEL }
     }
 
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
@@ -279,7 +284,11 @@ impl Backend for Redis {
     }
 
     async fn listen(&self, port: Port) {
-        wakeups::listen(self.links.driver(), &self.lines, port).await;
+        if self.wakeups {
+            wakeups::listen(self.links.driver(), &self.lines, port).await;
+        } else {
+            wakeups::ignore(&self.lines, port).await;
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
     pub(crate) layout: Layout,
+    /// Whether the server is listened to.
+    pub(crate) wakeups: bool,
 }
 
 /// Where a server is, and how it is spoken to there.
@@ -40,7 +42,7 @@ pub(crate) enum Place {
 /// What stands behind the `?`.
 type Options = HashMap<&'static str, String>;
 
-const KNOWN: [&str; 7] = ["db", "user", "password", "layout", "tls_ca", "tls_cert", "tls_key"];
+const KNOWN: [&str; 8] = ["db", "user", "password", "layout", "wakeups", "tls_ca", "tls_cert", "tls_key"];
 
 impl Settings {
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
@@ -60,6 +62,7 @@ impl Settings {
         };
         let mut options = options(&url)?;
         let layout = options.remove("layout").map(|name| layout(&name, may_be_torn(&url))).transpose()?;
+        let wakeups = options.remove("wakeups").map(|word| on_or_off(&word, may_be_torn(&url))).transpose()?;
         let db_option = options.remove("db").map(|db| database(&db, may_be_torn(&url))).transpose()?;
         if url.fragment().is_some() {
             return Err(Error::invalid("the url has a fragment, which means nothing here: percent-encode any `#`"));
@@ -75,6 +78,7 @@ impl Settings {
             user: either("user", "front of the host", user, options.remove("user"))?,
             password: either("password", "front of the host", password, options.remove("password"))?,
             layout: layout.unwrap_or_default(),
+            wakeups: wakeups.unwrap_or(true),
         })
     }
 }
@@ -146,6 +150,17 @@ fn layout(name: &str, suspect: bool) -> Result<Layout, Error> {
     })
 }
 
+fn on_or_off(word: &str, suspect: bool) -> Result<bool, Error> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => {
+            let rule = "choose wakeups, on or off";
+            Err(Error::invalid(if suspect { rule.to_owned() } else { format!("{rule}: wakeups=`{word}`") }))
+        }
+    }
+}
+
 fn options(url: &Url) -> Result<Options, Error> {
     let mut options = Options::new();
     // Not read as a form is, where a `+` would be a space.
@@ -165,8 +180,8 @@ fn options(url: &Url) -> Result<Options, Error> {
 }
 
 fn unknown(name: &str, torn: bool) -> Error {
-    let known = "use db, user, password, layout, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` and `@` in \
-                 passwords";
+    let known = "use db, user, password, layout, wakeups, tls_ca, tls_cert or tls_key, and percent-encode `?`, `&`, `/` and \
+                 `@` in passwords";
     let innocent = !torn && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     Error::invalid(if innocent {
         format!("the url has an option that redis does not know, {known}: option=`{name}`")

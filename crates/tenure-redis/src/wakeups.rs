@@ -43,6 +43,15 @@ pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) 
     }
 }
 
+/// Lets waiters come and go without an ear for as long as the client lives: they look by themselves.
+pub(crate) async fn ignore(lines: &Lines, mut port: Port) {
+    loop {
+        if let Interest::Unwatch(topic) = port.next().await {
+            leave(lines, &topic);
+        }
+    }
+}
+
 /// How long to wait before the next connection is opened.
 fn pause(error: &StoreError, failures: u32) -> Duration {
     match error.kind {

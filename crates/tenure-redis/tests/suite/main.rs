@@ -19,4 +19,5 @@ mod fault_storm;
 mod fault_wakeups;
 mod ghosts;
 mod leases;
+mod polling;
 mod rights;
