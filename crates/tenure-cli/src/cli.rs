@@ -52,6 +52,17 @@ What it leaves running in the background when it ends well goes on, without the 
 A lock is a lease: it makes double work rare. \
 Have what you write to refuse a TENURE_TOKEN smaller than the last it saw.";
 
+const LATCH_EXAMPLES: &str = "\
+Examples:
+  tenure latch set warmed-up 3
+  tenure latch down --id $(hostname) warmed-up   # safe to try again
+  tenure latch wait --wait 5m warmed-up && ./open-the-doors.sh";
+
+const SEMAPHORE_EXAMPLES: &str = "\
+Examples:
+  tenure semaphore set partner-api 5
+  tenure semaphore get partner-api";
+
 const DEMO_NOTES: &str = "\
 Without --url and TENURE_URL the lock is kept in memory, and nothing is left behind. \
 The exit code is 1 if the sale went wrong, as it does with --without-lock.";
@@ -130,6 +141,18 @@ pub(crate) enum Command {
         /// The lock
         key: String,
     },
+    /// Set a latch, count it down, or wait until it is open
+    #[command(after_help = LATCH_EXAMPLES, subcommand_required = true)]
+    Latch {
+        #[command(subcommand)]
+        command: LatchCommand,
+    },
+    /// See how many permits a semaphore has, or change it
+    #[command(after_help = SEMAPHORE_EXAMPLES, subcommand_required = true)]
+    Semaphore {
+        #[command(subcommand)]
+        command: SemaphoreCommand,
+    },
     /// Watch a hundred buyers race for fifty items under one lock
     #[command(after_help = DEMO_NOTES)]
     Demo(Demo),
@@ -143,6 +166,61 @@ pub(crate) enum Command {
         /// Write a page for every command into this directory instead, and make it if there is none
         #[arg(long, value_name = "PATH")]
         dir: Option<std::path::PathBuf>,
+    },
+}
+
+/// `tenure latch`
+#[derive(Subcommand, Debug)]
+pub(crate) enum LatchCommand {
+    /// Shut a latch, to be counted down so often; exit code 1 if it is shut already
+    Set {
+        /// Set it also if it is shut: those who wait go on waiting
+        #[arg(long)]
+        force: bool,
+        /// The latch
+        key: String,
+        /// How often it is to be counted down
+        #[arg(value_parser = number::count)]
+        count: u32,
+    },
+    /// Count a latch down by one, and show what is left
+    Down {
+        /// Count only once for this id, however often it is tried
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+        /// The latch
+        key: String,
+    },
+    /// Wait until a latch is open; one that was never set is
+    Wait {
+        /// How long to wait at most; exit code 75 after that; 0s looks once [default: for ever]
+        #[arg(long, value_name = "D", value_parser = duration::any)]
+        wait: Option<Duration>,
+        /// The latch
+        key: String,
+    },
+    /// Show how often a latch is still to be counted down
+    Get {
+        /// The latch
+        key: String,
+    },
+}
+
+/// `tenure semaphore`
+#[derive(Subcommand, Debug)]
+pub(crate) enum SemaphoreCommand {
+    /// Show how many permits there are, and who has some
+    Get {
+        /// The semaphore
+        key: String,
+    },
+    /// Let there be so many permits; those that are taken stay taken
+    Set {
+        /// The semaphore
+        key: String,
+        /// How many; none, if nobody is to get in
+        #[arg(value_parser = number::count)]
+        permits: u32,
     },
 }
 

@@ -3,9 +3,12 @@
 use crate::event::{Events, Loss};
 use crate::inner::Inner;
 use crate::keeper::Keeper;
+use crate::latch::Latch;
 use crate::length::Length;
 use crate::lock::{Cards, Held, Lock};
+use crate::permits::Permits;
 use crate::rw_lock::RwLock;
+use crate::semaphore::Semaphore;
 use crate::shared::Shared;
 use crate::wakeups::Hub;
 use crate::{Card, Error, ErrorKind, Guarantee, Label, Options, Store, watchdog};
@@ -226,16 +229,65 @@ impl Client {
         Ok(RwLock::new(self.lock_of(Kind::Read, key)?, self.lock_of(Kind::Write, key)?))
     }
 
-    /// The lock of a kind on a key.
+    /// The fenced lock on a key: the re-entrant lock, with tokens that are counted one by one in a counter of its own, for
+    /// those who share tokens with Redisson's. The counter is kept for ever; every other kind has tokens without one.
     ///
     /// # Errors
     ///
     /// As [`lock`](Client::lock).
+    pub fn fenced(&self, key: &str) -> Result<Lock, Error> {
+        self.lock_of(Kind::Fenced, key)
+    }
+
+    /// The semaphore on a key: so many at a time are in.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn semaphore(&self, key: &str) -> Result<Semaphore, Error> {
+        Ok(Semaphore::new(&self.0, self.key(key)?))
+    }
+
+    /// The semaphore on a key whose permits have names, by which they can be passed on, renewed and given back by anybody.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn permits(&self, key: &str) -> Result<Permits, Error> {
+        Ok(Permits::new(&self.0, self.key(key)?))
+    }
+
+    /// The latch on a key: shut until it was counted down so often.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock).
+    pub fn latch(&self, key: &str) -> Result<Latch, Error> {
+        Ok(Latch::new(&self.0, self.key(key)?))
+    }
+
+    /// The lock of a kind on a key.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock), and [`Unsupported`](ErrorKind::Unsupported) for a kind that is none: a semaphore has
+    /// permits, and a latch is waited for.
     pub fn lock_of(&self, kind: Kind, key: &str) -> Result<Lock, Error> {
+        let key = self.key(key)?;
+        if kind.has_permits() || kind == Kind::Latch {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("this is no lock, use `client.{kind}` for it: kind={kind}"),
+            )
+            .about(&key));
+        }
+        Ok(Lock::new(&self.0, kind, key))
+    }
+
+    fn key(&self, key: &str) -> Result<Key, Error> {
         // An empty name is a mistake even where a prefix would make a key of it.
         let key = Key::new(key)?;
-        let key = if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? };
-        Ok(Lock::new(&self.0, kind, key))
+        Ok(if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? })
     }
 
     /// All held locks whose keys match a pattern (`*` any run, `?` any one character), those of others included.

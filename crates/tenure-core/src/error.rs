@@ -4,7 +4,7 @@ use crate::length::Spoken;
 use crate::{Card, StoreError, StoreErrorKind};
 use std::fmt;
 use std::time::Duration;
-use tenure_kernel::{Holder, InvalidKey, Key};
+use tenure_kernel::{Holder, InvalidKey, Key, Kind};
 
 /// What went wrong, for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,12 +75,17 @@ impl Error {
         Self::new(ErrorKind::Lost, format!("the lock was lost, stop what it protects: {why}")).about(key)
     }
 
-    pub(crate) fn timeout(key: &Key, waited: Duration, holder: Option<Holder>, card: Option<Card>) -> Self {
-        let mut error = Self::new(
-            ErrorKind::Timeout,
-            format!("the lock was not free in time, try again later or wait longer: waited={}", Spoken(waited)),
-        )
-        .about(key);
+    pub(crate) fn timeout(
+        (kind, key): (Kind, &Key),
+        waited: Duration,
+        holder: Option<Holder>,
+        card: Option<Card>,
+    ) -> Self {
+        let what =
+            if kind.has_permits() { "there were too few permits in time" } else { "the lock was not free in time" };
+        let mut error =
+            Self::new(ErrorKind::Timeout, format!("{what}, try again later or wait longer: waited={}", Spoken(waited)))
+                .about(key);
         error.0.holder = holder;
         error.0.card = card;
         error

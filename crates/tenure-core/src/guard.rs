@@ -52,7 +52,8 @@ pub enum Release {
     Released,
     /// The owner is still in this often.
     StillHeld(u32),
-    /// Left; those it [stands under](crate::Options::under), or that stand under it, are still in.
+    /// Left; others are still in: those it [stands under](crate::Options::under) or that stand under it, others who read,
+    /// others who have permits.
     Left,
     /// Left; the lock stays taken for this long, as [`at_least`](crate::Options::at_least) asked.
     Kept(Duration),
@@ -103,7 +104,7 @@ impl Guard {
 
     /// One who asks under this hold, for the same owner.
     pub(crate) fn next_of_kin(&self) -> Asker {
-        Asker { owner: self.hold.owner.clone(), under: self.hold.lineage().cloned().collect() }
+        Asker { owner: self.hold.owner.clone(), under: self.hold.lineage().cloned().collect(), demand: None }
     }
 
     /// The fencing token: larger than that of every earlier holder of the key, for ever. Hand it to whatever the lock
@@ -319,6 +320,13 @@ impl Guard {
                 Err(Error::lost(self.key(), why))
             }
         }
+    }
+
+    /// Lets go of it without giving it back: it belongs to whoever knows its permits' names.
+    pub(crate) fn let_go(mut self) {
+        self.armed = false;
+        self.client.shared.agenda.remove(&self.hold);
+        self.client.forget(&self.hold);
     }
 
     /// Takes this entry out of the hold; from here on the store has to be told.

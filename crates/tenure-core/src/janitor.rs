@@ -18,7 +18,15 @@ pub(crate) enum Chore {
     /// An entry of a hold left.
     Leave { hold: Arc<Hold>, leaving: Leaving },
     /// An acquire was given up. If its answer was not known, the store is to remember that.
-    Cancel { kind: Kind, key: Key, claim: Claim, lease: Duration, remember: bool },
+    Cancel {
+        kind: Kind,
+        key: Key,
+        claim: Claim,
+        /// The permits it asked for, if they have names.
+        ids: Vec<Claim>,
+        lease: Duration,
+        remember: bool,
+    },
 }
 
 impl std::fmt::Debug for Hold {
@@ -52,17 +60,17 @@ impl Chore {
                 let (claim, keep) = (hold.claim.clone(), leaving.keep(now));
                 Some(Operation::Release { claim, left: entries, change, lease, keep, cancel: leaving.cancel })
             }
-            Self::Cancel { claim, lease, remember, .. } => Some(Operation::Release {
-                claim: claim.clone(),
-                left: 0,
-                change: u32::MAX,
-                lease: *lease,
-                keep: Duration::ZERO,
-                cancel: remember.then(|| Cancelled {
-                    entry: tenure_kernel::FIRST_ENTRY,
-                    remember: (*lease).max(crate::hold::GHOST_MEMORY),
-                }),
-            }),
+            Self::Cancel { claim, ids, lease, remember, .. } => {
+                let remember = remember.then(|| (*lease).max(crate::hold::GHOST_MEMORY));
+                let cancel = remember.map(|remember| Cancelled { entry: tenure_kernel::FIRST_ENTRY, remember });
+                let claim = claim.clone();
+                if !ids.is_empty() {
+                    let cancel = cancel.map(|cancel| (claim, cancel));
+                    return Some(Operation::GiveBack { ids: ids.clone(), all: false, cancel });
+                }
+                let (left, change, keep) = (0, u32::MAX, Duration::ZERO);
+                Some(Operation::Release { claim, left, change, lease: *lease, keep, cancel })
+            }
         }
     }
 

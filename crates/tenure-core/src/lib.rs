@@ -19,16 +19,20 @@ mod inner;
 mod janitor;
 mod keeper;
 mod label;
+mod latch;
 mod length;
 mod lock;
 mod memory;
 mod options;
 mod owner;
+mod permits;
 mod place;
 mod queue;
 mod retry;
 mod rw_lock;
+mod semaphore;
 mod shared;
+mod supply;
 mod wakeups;
 mod watchdog;
 
@@ -42,13 +46,16 @@ pub use guard::{Guard, Release};
 pub use held_back::HeldBack;
 pub use hold::Standing;
 pub use label::{Guarantee, Label};
+pub use latch::Latch;
 pub use lock::{Held, HeldBy, InLine, Lock};
 pub use memory::Memory;
 pub use options::Options;
 pub use owner::Owner;
+pub use permits::{PermitId, Permits};
 pub use place::Place;
 pub use retry::{Pauses, Retry};
 pub use rw_lock::RwLock;
+pub use semaphore::Semaphore;
 pub use tenure_kernel as kernel;
 pub use tenure_kernel::{
     Busy, Claim, Holder, Key, Kind, Operation, Outcome, Pattern, Sight, Stay, Token, UnknownKind, Waiting,

@@ -4,7 +4,7 @@ use crate::acquire::{Contended, Patience, acquire};
 use crate::event::What;
 use crate::guard::Guard;
 use crate::inner::Inner;
-use crate::{Card, Error, Moment, Options};
+use crate::{Card, Error, Options};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,8 +177,7 @@ impl Lock {
     }
 
     async fn wait(&self, options: &Options) -> Result<Guard, Error> {
-        let patience = |now: Moment| options.wait.map_or(Patience::Endless, |wait| Patience::Until(now.plus(wait)));
-        match acquire(&self.client, (self.kind, &self.key), options, patience).await? {
+        match acquire(&self.client, (self.kind, &self.key), options, |now| Patience::of(options, now)).await? {
             Ok(guard) => Ok(guard),
             // Boxed, as all that is rare, so that a lock that is free takes little room.
             Err(contended) => Err(Box::pin(self.timed_out(contended)).await),
@@ -200,7 +199,7 @@ impl Lock {
             Some(holder) => self.client.shared.backend.look_up(holder.claim.client(), ASK_WHO).await.ok().flatten(),
             None => None,
         };
-        Error::timeout(&self.key, waited, holder, card)
+        Error::timeout((self.kind, &self.key), waited, holder, card)
     }
 
     /// One attempt: the guard, or none if somebody else holds the lock.

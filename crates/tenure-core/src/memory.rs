@@ -124,12 +124,12 @@ impl Backend for Memory {
         let (outcome, called, listeners) = {
             let mut state = self.lock();
             let (outcome, called) = self.step(&mut state, kind, key, operation);
-            let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_)));
+            let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_))) || outcome.concerns_all();
             let listeners = if freed || !called.is_empty() { state.listeners.clone() } else { Vec::new() };
             (outcome, called, listeners)
         };
         for listener in &listeners {
-            listener.wake(&Topic::of(Kind::Reentrant, key));
+            listener.wake(&Topic::of(heard_as(kind, &outcome), key));
             for claim in &called {
                 listener.call(claim);
             }
@@ -193,6 +193,12 @@ impl Backend for Memory {
             }
         }
     }
+}
+
+/// As what those who wait without a place in line hear of it.
+fn heard_as(kind: Kind, outcome: &Outcome) -> Kind {
+    let kind = if let Outcome::Forced(Some(sight)) = outcome { sight.kind } else { kind };
+    if matches!(kind, Kind::Permits | Kind::Latch) { kind } else { Kind::Reentrant }
 }
 
 /// A client that listens, until it is gone.

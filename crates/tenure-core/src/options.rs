@@ -203,6 +203,14 @@ impl Options {
         }
     }
 
+    /// Nobody takes permits under another, for there are several.
+    pub(crate) fn refuse_lineage(&self) -> Result<(), Error> {
+        match self.under {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid("permits are not taken under others: leave the lineage out")),
+        }
+    }
+
     /// The claims to stand under, outermost first.
     pub(crate) fn lineage(&self) -> Result<Vec<Claim>, Error> {
         let Some(lineage) = &self.under else { return Ok(Vec::new()) };

@@ -94,7 +94,7 @@ impl Guard {
     ///
     /// As [`upgrade`](Guard::upgrade).
     pub async fn upgrade_with(&self, options: Options) -> Result<Self, Error> {
-        let patience = options.wait.map_or(Patience::Endless, |wait| Patience::Until(self.now().plus(wait)));
+        let patience = Patience::of(&options, self.now());
         match self.change_to(Kind::Write, &options, patience).await? {
             Ok(guard) => Ok(guard),
             Err(contended) => Err(self.as_lock(Kind::Write).timed_out(contended).await),

@@ -15,7 +15,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// this only of those who do not call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
-    /// The lock's kind; the simple lock is heard of as the re-entrant one is.
+    /// The lock's kind; the simple and the fenced lock are heard of as the re-entrant one is.
     pub kind: Kind,
     /// The lock.
     pub key: Key,
@@ -27,7 +27,7 @@ pub struct Topic {
 impl Topic {
     /// What is said of a lock to everyone.
     pub fn of(kind: Kind, key: &Key) -> Self {
-        let kind = if kind == Kind::Simple { Kind::Reentrant } else { kind };
+        let kind = if matches!(kind, Kind::Simple | Kind::Fenced) { Kind::Reentrant } else { kind };
         Self { kind, key: key.clone(), claim: None }
     }
 }
@@ -239,6 +239,17 @@ impl Hub {
         let signal = Arc::new(Signal::default());
         self.expecting().insert(claim.clone(), Arc::clone(&signal));
         Expected { hub: Arc::clone(self), claim: claim.clone(), signal, apart: None }
+    }
+
+    /// Until something was said to everyone since `heard`, which was read off the watch before the store was asked.
+    pub(crate) async fn news(self: &Arc<Self>, watch: &mut Option<Watch>, topic: Topic, heard: Option<u64>) {
+        let watch = watch.get_or_insert_with(|| self.watch(topic));
+        match heard {
+            // We could already hear when we asked: nothing was missed.
+            Some(heard) if watch.is_live() => watch.changed(heard).await,
+            // It may have been said between our asking and our listening: ask again as soon as we hear.
+            _ => watch.live().await,
+        }
     }
 
     fn unwatch(&self, topic: &Topic) {

@@ -159,7 +159,14 @@ pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
         if hold.is_ghost() {
             // A request for it may yet arrive, and would take the lock for nobody.
             let (kind, key, claim) = (hold.kind, hold.key.clone(), hold.claim.clone());
-            shared.later(Chore::Cancel { kind, key, claim, lease: Options::MIN_LEASE, remember: true });
+            shared.later(Chore::Cancel {
+                kind,
+                key,
+                claim,
+                ids: Vec::new(),
+                lease: Options::MIN_LEASE,
+                remember: true,
+            });
         }
         shared.say_lost(hold, why);
     }

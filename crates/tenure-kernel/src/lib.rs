@@ -26,10 +26,14 @@ mod time;
 
 pub use claim::Claim;
 pub use key::{InvalidKey, Key};
+pub use kinds::latch::Countdown;
 pub use kinds::read_write::Share;
-pub use kinds::{Kind, UnknownKind, fair, read_write, reentrant, simple};
+pub use kinds::{Kind, UnknownKind, fair, fenced, latch, read_write, reentrant, semaphore, simple};
 pub use line::Waiter;
-pub use operation::{Busy, Cancelled, FIRST_ENTRY, Grant, Holder, Operation, Outcome, Sight, Stay, Token, Waiting};
+pub use operation::{
+    Busy, Cancelled, Counting, FIRST_ENTRY, Grant, Holder, Latch, Operation, Outcome, Sight, Stay, Supply, Supplying,
+    Token, Waiting, Want,
+};
 pub use pattern::{Pattern, Piece};
 pub use record::{Record, Stepped, Tombstone, step};
 pub use text::Unreadable;

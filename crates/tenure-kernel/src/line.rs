@@ -4,6 +4,7 @@
 //! apart by the moment they were taken at, which is never the same for two.
 
 use crate::kinds::read_write::Turns;
+use crate::kinds::semaphore;
 use crate::operation::Waiting;
 use crate::{Busy, Claim, Holder, Kind, Record, Sight, Stay, Time};
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub struct Waiter {
     pub claim: Claim,
     /// As what it wants the lock.
     pub kind: Kind,
+    /// How many permits it wants, of a semaphore.
+    pub want: u32,
     /// The claims it stands under.
     pub under: Vec<Claim>,
     /// Whether it holds the lock to read, and waits to write: it goes before all others.
@@ -53,7 +56,7 @@ impl Record {
                     let last = self.line.last().map_or(0, |waiter| waiter.since.as_micros());
                     let since = Time::from_micros(now.as_micros().max(last + 1));
                     let (claim, under) = (claim.clone(), under.to_vec());
-                    self.line.push(Waiter { claim, kind, under, upgrades, since, ends });
+                    self.line.push(Waiter { claim, kind, want: 1, under, upgrades, since, ends });
                 }
             }
         }
@@ -89,13 +92,19 @@ pub(crate) fn admissible(record: &Record) -> Vec<Claim> {
         return Vec::new();
     }
     let (turns, first) = (Turns::of(record), record.first(Kind::Fair));
-    let is_next = |waiter: &&Waiter| match (waiter.kind, &record.hold) {
+    let mut left = semaphore::available(record);
+    let mut is_next = |waiter: &&Waiter| match (waiter.kind, &record.hold) {
+        (Kind::Semaphore, None) => {
+            // In the order in which they came, and none before one who still has to wait.
+            left -= i64::from(waiter.want);
+            left >= 0
+        }
         (Kind::Fair, None) => record.shares.is_empty() && first.is_some_and(|first| first.claim == waiter.claim),
         (kind, None) => turns.decide(kind, &waiter.claim, &waiter.under, Some(waiter.since)).is_in(),
         // Only beside those it stands under.
         (kind, Some(hold)) => hold.kind == kind && hold.lets_in(&waiter.under),
     };
-    record.line.iter().filter(is_next).map(|waiter| waiter.claim.clone()).collect()
+    record.line.iter().filter(|waiter| is_next(waiter)).map(|waiter| waiter.claim.clone()).collect()
 }
 
 /// The line as others see it.

@@ -62,10 +62,107 @@ pub enum Operation {
         /// An entry whose request may still be under way: it is refused if it arrives after this.
         cancel: Option<Cancelled>,
     },
+    /// Take permits of a semaphore.
+    Take {
+        /// Who asks.
+        claim: Claim,
+        /// How many.
+        want: Want,
+        /// How many permits there are, should nobody have said so yet.
+        of: Option<u32>,
+        /// For how long.
+        lease: Duration,
+        /// Whether the asker stays if there are too few now.
+        stay: Stay,
+    },
+    /// Give permits back that have names.
+    GiveBack {
+        /// Which.
+        ids: Vec<Claim>,
+        /// Whether to give none back unless all are there to be given back.
+        all: bool,
+        /// The claim whose request for them may still be under way: it is refused if it arrives after this.
+        cancel: Option<(Claim, Cancelled)>,
+    },
+    /// Look how many permits there are, or change it.
+    Supply(Supplying),
+    /// Look at a latch, or change it.
+    Count(Counting),
     /// Free the lock whoever holds it.
     ForceRelease,
     /// Look.
     Inspect,
+}
+
+/// Which permits are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// So many, which the claim has together.
+    Some(u32),
+    /// These, each of which can be given back, and ends, by itself.
+    Named(Vec<Claim>),
+}
+
+impl Want {
+    /// How many.
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::Some(count) => *count,
+            Self::Named(ids) => u32::try_from(ids.len()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// What is done to a semaphore's permits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supplying {
+    /// Nothing.
+    Look,
+    /// Let there be so many, unless that was said before.
+    Begin(u32),
+    /// Let there be so many, whoever has some of them now.
+    Set(u32),
+    /// So many more, or fewer.
+    Add(i64),
+    /// Away with those that nobody has.
+    Drain,
+}
+
+/// What is done to a latch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Counting {
+    /// Nothing.
+    Look,
+    /// Shut it, to be counted down so often, unless it is shut.
+    Begin(u32),
+    /// Shut it, to be counted down so often, whatever was before.
+    Set(u32),
+    /// Count down, once for this id if there is one.
+    Down(Option<Claim>),
+    /// Away with it; nobody waits for it any more.
+    Delete,
+}
+
+/// A semaphore's permits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Supply {
+    /// How many were to be had before, if there was a semaphore.
+    pub was: Option<i64>,
+    /// How many are to be had; fewer than none, if there were made to be fewer than are taken.
+    pub available: i64,
+    /// How many there are with those that are taken, where the store knows.
+    pub total: Option<i64>,
+}
+
+/// A latch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latch {
+    /// How often it was still to be counted down before.
+    pub was: u32,
+    /// How often it is still to be counted down: not at all, if it is open.
+    pub count: u32,
+    /// Which time it is shut, where the store knows: once it has been open, it is another.
+    pub round: Option<Token>,
 }
 
 /// Whether somebody who asks for a busy lock stays.
@@ -116,6 +213,8 @@ pub enum Outcome {
     Busy(Busy),
     /// The key is held as another kind; nothing was changed.
     Conflict(Kind),
+    /// Never: there are only so many permits. Nothing was changed.
+    Short(i64),
     /// Never: this claim waits for the asker to leave, and the asker would wait for it. Nothing was changed.
     Deadlock(Claim),
     /// The entry was cancelled before it arrived; nothing was taken.
@@ -132,10 +231,40 @@ pub enum Outcome {
     StillHeld(u32),
     /// The claim does not hold (any more); nothing was changed.
     NotHeld,
+    /// So many permits were given back.
+    GivenBack(u32),
+    /// How many permits there are.
+    Supply(Supply),
+    /// How often the latch is to be counted down.
+    Latch(Latch),
     /// The lock is free now; these were put out, if anybody held it.
     Forced(Option<Sight>),
     /// Who holds, if anyone.
     Seen(Option<Sight>),
+}
+
+impl Operation {
+    /// Whether it leaves the record as it is.
+    pub fn is_look(&self) -> bool {
+        matches!(self, Self::Inspect | Self::Supply(Supplying::Look) | Self::Count(Counting::Look))
+    }
+
+    /// Whether it may count the watermark up.
+    pub fn counts(&self) -> bool {
+        matches!(self, Self::Acquire { .. } | Self::Take { .. } | Self::Count(_))
+    }
+}
+
+impl Outcome {
+    /// Whether all who wait for permits with names, or for a latch, may go on now.
+    pub fn concerns_all(&self) -> bool {
+        match self {
+            Self::GivenBack(count) => *count > 0,
+            Self::Supply(supply) => supply.available > supply.was.unwrap_or(0),
+            Self::Latch(latch) => latch.count != latch.was,
+            _ => false,
+        }
+    }
 }
 
 /// A held lock as others see it.

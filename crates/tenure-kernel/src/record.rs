@@ -2,7 +2,8 @@
 
 use crate::kinds::reentrant::Hold;
 use crate::{
-    Claim, Kind, Operation, Outcome, Share, Sight, Time, Token, Waiter, fair, line, read_write, reentrant, simple,
+    Claim, Countdown, Kind, Operation, Outcome, Share, Sight, Time, Token, Waiter, fair, fenced, latch, line,
+    read_write, reentrant, semaphore, simple,
 };
 
 /// All that a store remembers of one lock. An empty record need not be kept.
@@ -10,8 +11,14 @@ use crate::{
 pub struct Record {
     /// Who is in, of a lock that one at a time can have.
     pub hold: Option<Hold>,
-    /// Who is in, of a read-write lock, in the order in which they came.
+    /// Who is in, of a lock that several can have, in the order in which they came.
     pub shares: Vec<Share>,
+    /// Of a semaphore: as which kind it was begun, and how many permits there are, those that are taken included.
+    pub supply: Option<(Kind, i64)>,
+    /// Of a latch: how often it is still to be counted down.
+    pub latch: Option<Countdown>,
+    /// Of a fenced lock: the last token of its own, kept for ever.
+    pub fence: Token,
     /// Who stands in line, in the order in which they came.
     pub line: Vec<Waiter>,
     /// Readers who stood in line by then have waited for a writer who was in: they go before the next.
@@ -61,6 +68,9 @@ pub fn step(kind: Kind, mut record: Record, operation: &Operation, now: Time, mu
         (_, Kind::Reentrant) => reentrant::apply(kind, &mut record, operation, now, &mut watermark),
         (_, Kind::Simple) => simple::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Fair) => fair::apply(&mut record, operation, now, &mut watermark),
+        (_, Kind::Fenced) => fenced::apply(&mut record, operation, now),
+        (_, Kind::Semaphore | Kind::Permits) => semaphore::apply(kind, &mut record, operation, now, &mut watermark),
+        (_, Kind::Latch) => latch::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Read | Kind::Write) => read_write::apply(kind, &mut record, operation, now, &mut watermark),
     };
     read_write::note_writers(&mut record, operation, now);
@@ -77,17 +87,31 @@ pub(crate) fn count_up(watermark: &mut Token, now: Time) -> Token {
 impl Record {
     /// Whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
-        self.hold.is_none() && self.shares.is_empty() && self.line.is_empty() && self.tombstones.is_empty()
+        self.is_passing() && self.forget_at() == Time::default()
+    }
+
+    /// Whether all of it ends by itself.
+    fn is_passing(&self) -> bool {
+        self.supply.is_none() && self.latch.is_none() && self.fence == 0
+    }
+
+    /// What the key is in use for, held or not.
+    pub(crate) fn in_use_for(&self) -> Option<Kind> {
+        let supply = self.supply.map(|(kind, _)| kind);
+        self.kind().or(supply).or_else(|| self.latch.as_ref().map(|_| Kind::Latch))
     }
 
     /// As what the lock is held, if it is: to write, if anybody does.
     pub fn kind(&self) -> Option<Kind> {
-        let side = |kind| self.shares.iter().any(|share| share.kind == kind).then_some(kind);
-        self.hold.as_ref().map(|hold| hold.kind).or_else(|| side(Kind::Write)).or_else(|| side(Kind::Read))
+        let share = || self.shares.iter().map(|share| share.kind).max_by_key(|kind| *kind == Kind::Write);
+        self.hold.as_ref().map(|hold| hold.kind).or_else(share)
     }
 
     /// When the last of it may be forgotten.
     pub fn forget_at(&self) -> Time {
+        if !self.is_passing() {
+            return Time::MAX;
+        }
         let hold = self.hold.iter().map(|hold| hold.ends);
         let (shares, line) = (self.shares.iter().map(|share| share.ends), self.line.iter().map(|waiter| waiter.ends));
         let tombstones = self.tombstones.iter().map(|tombstone| tombstone.forget);

@@ -1,7 +1,7 @@
 //! How a record is written down, so that people can read it where they meet it.
 
 use crate::kinds::reentrant::{Entered, Hold};
-use crate::{Claim, Record, Share, Time, Tombstone, Waiter};
+use crate::{Claim, Countdown, Kind, Record, Share, Time, Tombstone, Waiter};
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,9 +46,23 @@ impl fmt::Display for Record {
             let (since, ends) = (since.as_micros(), ends.as_micros());
             writeln!(f, "share {kind} {token} {since} {ends} {count} {change} {claim}")?;
         }
-        for Waiter { claim, kind, under, upgrades, since, ends } in &self.line {
+        if let Some((kind, total)) = self.supply {
+            writeln!(f, "supply {kind} {total}")?;
+        }
+        if let Some(Countdown { count, round, ids }) = &self.latch {
+            writeln!(f, "latch {count} {round}")?;
+            ids.iter().try_for_each(|id| writeln!(f, "counted {id}"))?;
+        }
+        if self.fence > 0 {
+            writeln!(f, "fence {}", self.fence)?;
+        }
+        for Waiter { claim, kind, want, under, upgrades, since, ends } in &self.line {
             let (since, ends) = (since.as_micros(), ends.as_micros());
-            write!(f, "{} {kind} {since} {ends} {claim}", if *upgrades { "upgrades" } else { "waits" })?;
+            write!(f, "{} {kind}", if *upgrades { "upgrades" } else { "waits" })?;
+            if *kind == Kind::Semaphore {
+                write!(f, ":{want}")?;
+            }
+            write!(f, " {since} {ends} {claim}")?;
             under.iter().try_for_each(|claim| write!(f, " {claim}"))?;
             writeln!(f)?;
         }
@@ -120,8 +134,11 @@ fn read(record: &mut Record, line: &str) -> Option<()> {
         "waits" | "upgrades" => {
             let mut words = rest.split(' ');
             let mut next = || words.next();
+            let kind = next()?;
+            let (kind, want) = kind.split_once(':').unwrap_or((kind, "1"));
             record.line.push(Waiter {
-                kind: next()?.parse().ok()?,
+                kind: kind.parse().ok()?,
+                want: want.parse().ok()?,
                 since: time(next()?)?,
                 ends: time(next()?)?,
                 claim: Claim::found(next()?),
@@ -129,6 +146,16 @@ fn read(record: &mut Record, line: &str) -> Option<()> {
                 under: words.map(Claim::found).collect(),
             });
         }
+        "supply" => {
+            let (kind, total) = rest.split_once(' ')?;
+            record.supply = Some((kind.parse().ok()?, total.parse().ok()?));
+        }
+        "latch" => {
+            let (count, round) = rest.split_once(' ')?;
+            record.latch = Some(Countdown { count: count.parse().ok()?, round: round.parse().ok()?, ids: Vec::new() });
+        }
+        "counted" => record.latch.as_mut()?.ids.push(Claim::found(rest)),
+        "fence" => record.fence = rest.parse().ok()?,
         "pass" => record.pass = time(rest)?,
         "cancelled" => {
             let mut words = rest.splitn(3, ' ');

@@ -7,6 +7,9 @@ use std::time::Duration;
 pub struct Time(u64);
 
 impl Time {
+    /// Never.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// This many microseconds after the epoch.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)

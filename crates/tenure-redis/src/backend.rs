@@ -1,6 +1,8 @@
 //! The backend: one script per operation.
 
 use crate::call::{Call, Hints, Renewals, Step};
+use crate::count::reply::Looked;
+use crate::count::{self, Count, is_counted};
 use crate::driver::{Driver, Failure, Link, RedisRs};
 use crate::error::{no_lock, unreachable};
 use crate::layout::Layout;
@@ -13,8 +15,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay, StoreError,
-    StoreErrorKind,
+    Backend, Busy, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay,
+    StoreError, StoreErrorKind,
 };
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
@@ -57,14 +59,78 @@ impl Redis {
         error: StoreError,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        let look = Step::new((self.layout, kind), key, &Operation::Inspect, Hints::default())?;
-        let seen = self.run(&look, within).await.and_then(|seen| reply::sight(&seen));
-        match seen {
-            Ok(Some(sight)) if !is_ours_or_shared(&sight) => Err(no_lock()),
-            Ok(Some(sight)) if !sight.kind.goes_with(kind) => Ok(Outcome::Conflict(sight.kind)),
+        match self.look(kind, key, &Operation::Inspect, within).await {
+            Ok((_, Some(sight))) if !is_ours_or_shared(&sight) => Err(no_lock()),
+            Ok((Some(held), _)) if !held.goes_with(kind) => Ok(Outcome::Conflict(held)),
             Err(no_lock) if no_lock.kind == StoreErrorKind::Conflict => Err(no_lock),
             // It is gone by now, or there is no telling.
             _ => Err(error),
+        }
+    }
+
+    /// Looks at a lock of whatever kind, or frees it by force: as what the key is in use, as far as that can be told, and who is
+    /// in. What is counted has a script of its own, because it takes rights to keys that no other lock has.
+    async fn look(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<(Option<Kind>, Option<Sight>), StoreError> {
+        let began = Instant::now();
+        let count = Count::Look { key, force: *operation == Operation::ForceRelease };
+        if is_counted(kind) {
+            match count::reply::looked(&self.run(&count, within).await?)? {
+                Looked::Count(kind, sight) => return Ok((Some(kind), sight)),
+                Looked::Nothing => return Ok((None, None)),
+                Looked::Other => {}
+            }
+        }
+        let look = Step::new((self.layout, kind), key, operation, Hints::default())?;
+        let seen = self.run(&look, within.saturating_sub(began.elapsed())).await?;
+        if reply::may_be_count(&seen) {
+            match self.looked(&count, within.saturating_sub(began.elapsed())).await? {
+                Looked::Count(kind, sight) => return Ok((Some(kind), sight)),
+                // Somebody's number, which is not ours to free.
+                _ if *operation == Operation::ForceRelease => return Err(no_lock()),
+                _ => {}
+            }
+        }
+        let sight = reply::sight(&seen)?;
+        Ok((sight.as_ref().map(|sight| sight.kind), sight))
+    }
+
+    /// What is counted under a key that holds a number; there is no telling for one who has no rights to what lies beside it.
+    async fn looked(&self, look: &Count<'_>, within: Duration) -> Result<Looked, StoreError> {
+        match self.run(look, within).await.and_then(|seen| count::reply::looked(&seen)) {
+            Err(error) if error.kind == StoreErrorKind::Denied => Ok(Looked::Nothing),
+            looked => looked,
+        }
+    }
+
+    /// One operation on what is counted.
+    async fn count(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
+        let began = Instant::now();
+        let Some(call) = Count::new(kind, key, operation)? else { return Ok(Outcome::NotHeld) };
+        let read = match operation {
+            Operation::Take { .. } => count::reply::taken,
+            Operation::Release { .. } => reply::released,
+            Operation::GiveBack { .. } => count::reply::given_back,
+            Operation::Supply(_) => count::reply::supply,
+            _ => count::reply::latch,
+        };
+        match self.run(&call, within).await.and_then(|answer| read(&answer)) {
+            Err(error) if error.kind == StoreErrorKind::Conflict && !is_leaving(operation) => {
+                // Boxed, as all that is rare.
+                Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await
+            }
+            answer => answer,
         }
     }
 
@@ -147,10 +213,28 @@ impl Backend for Redis {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         let began = Instant::now();
+        match operation {
+            Operation::Inspect | Operation::ForceRelease => {
+                return match (self.look(kind, key, operation, within).await?.1, operation) {
+                    (sight, Operation::ForceRelease) => Ok(Outcome::Forced(sight)),
+                    // A string that another library wrote may be a simple lock, but no other kind.
+                    (Some(sight), _) if kind != Kind::Simple && !is_ours_or_shared(&sight) => Err(no_lock()),
+                    (sight, _) => Ok(Outcome::Seen(sight)),
+                };
+            }
+            Operation::Renew { .. } if kind.has_permits() => {}
+            _ if is_counted(kind) => return self.count(kind, key, operation, within).await,
+            // No lock is taken in permits, or counted down.
+            Operation::Take { .. } | Operation::GiveBack { .. } | Operation::Supply(_) | Operation::Count(_) => {
+                return Ok(Outcome::NotHeld);
+            }
+            _ => {}
+        }
         let mut in_use = self.links.get(within).await?;
         let hints = match operation {
             Operation::Acquire { stay, .. } => Hints {
-                look_at_clock: in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true),
+                look_at_clock: kind != Kind::Fenced
+                    && in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true),
                 since: matches!(stay, Stay::Waited { .. }).then(|| self.lines.since(key)).flatten(),
             },
             _ => Hints::default(),
@@ -163,9 +247,21 @@ impl Backend for Redis {
             in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
         }
         if let Operation::Acquire { stay, .. } = operation {
-            return match answer.and_then(|answer| reply::acquired(kind, &answer)) {
+            let outcome = match &answer {
+                Ok(answer) => reply::acquired(kind, answer),
+                Err(error) => Err(error.clone()),
+            };
+            return match outcome {
+                Ok(Outcome::Busy(busy)) if kind == Kind::Simple && may_be_count(&busy) => {
+                    // What another library wrote may be its lock; what it counts is none.
+                    let within = within.saturating_sub(began.elapsed());
+                    match Box::pin(self.looked(&Count::Look { key, force: false }, within)).await? {
+                        Looked::Count(kind, _) => Ok(Outcome::Conflict(kind)),
+                        _ => Ok(Outcome::Busy(busy)),
+                    }
+                }
                 Ok(outcome) => {
-                    self.lines.heed(key, *stay, &outcome);
+                    self.lines.heed(kind, key, *stay, &outcome, answer.ok().as_ref().and_then(reply::moment));
                     Ok(outcome)
                 }
                 Err(error) if error.kind == StoreErrorKind::Conflict => {
@@ -187,13 +283,7 @@ impl Backend for Redis {
             Operation::Reenter { .. } => reply::reentered(&answer),
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left: 0, .. } => reply::released(&answer),
-            Operation::Release { .. } => reply::left(&answer),
-            Operation::ForceRelease => Ok(Outcome::Forced(reply::sight(&answer)?)),
-            _ => match reply::sight(&answer)? {
-                // A string that another library wrote may be a simple lock, but no other kind.
-                Some(sight) if kind != Kind::Simple && !is_ours_or_shared(&sight) => Err(no_lock()),
-                sight => Ok(Outcome::Seen(sight)),
-            },
+            _ => reply::left(&answer),
         }
     }
 
@@ -245,16 +335,38 @@ impl Backend for Redis {
             }
             let mut in_use = self.links.get(within).await?;
             let answers = in_use.send_all(looks, within).await?;
+            let mut counts = Vec::new();
             for (key, answer) in keys.iter().zip(answers) {
-                match answer.map_err(StoreError::from).and_then(|seen| reply::sight(&seen)) {
-                    // A string of another library may be a lock or anything else: it is not shown as one.
-                    Ok(sight) => held.extend(sight.filter(is_ours_or_shared).map(|sight| (key.clone(), sight))),
-                    // What is no lock is not what was asked for.
-                    Err(error) if error.kind == StoreErrorKind::Conflict => {}
+                match answer.map_err(StoreError::from) {
+                    Ok(seen) if reply::may_be_count(&seen) => counts.push(key),
+                    seen => match seen.and_then(|seen| reply::sight(&seen)) {
+                        // A string of another library may be a lock or anything else: it is not shown as one.
+                        Ok(sight) => held.extend(sight.filter(is_ours_or_shared).map(|sight| (key.clone(), sight))),
+                        // What is no lock is not what was asked for.
+                        Err(error) if error.kind == StoreErrorKind::Conflict => {}
+                        Err(error) => return Err(error),
+                    },
+                }
+            }
+            if counts.is_empty() {
+                continue;
+            }
+            let look = |(at, key): (usize, &&Key)| {
+                let look = Count::Look { key, force: false };
+                if at == 0 { look.told() } else { look.known() }
+            };
+            let answers = in_use.send_all(counts.iter().enumerate().map(look).collect(), within).await?;
+            for (key, answer) in counts.into_iter().zip(answers) {
+                match answer.map_err(StoreError::from).and_then(|seen| count::reply::looked(&seen)) {
+                    Ok(Looked::Count(_, Some(sight))) => held.push((key.clone(), sight)),
+                    Ok(_) => {}
+                    // Numbers of others need no rights of ours.
+                    Err(error) if matches!(error.kind, StoreErrorKind::Conflict | StoreErrorKind::Denied) => {}
                     Err(error) => return Err(error),
                 }
             }
         }
+        held.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(held)
     }
 
@@ -290,6 +402,17 @@ impl Backend for Redis {
             wakeups::ignore(&self.lines, port).await;
         }
     }
+}
+
+/// Whether what is in the way of a simple lock may be a count.
+fn may_be_count(busy: &Busy) -> bool {
+    let holder = busy.holder.as_ref().filter(|holder| holder.token.is_none());
+    holder.is_some_and(|holder| reply::is_number(holder.claim.as_str().as_bytes()))
+}
+
+/// Whether an operation gives back what the asker has, which is nothing if the key is in use for something else.
+fn is_leaving(operation: &Operation) -> bool {
+    matches!(operation, Operation::Release { .. } | Operation::GiveBack { .. })
 }
 
 /// Whether this is surely a lock: a hash with claims in it is, also one of Redisson's; a string only if we wrote it.

@@ -1,9 +1,11 @@
 //! Calls of the scripts, as they go over the wire.
 
+use crate::count::member;
 use crate::layout::Layout;
 use crate::names;
 use crate::script::{self, Script, Scripts};
 use redis::{Cmd, ToRedisArgs};
+use std::borrow::Cow;
 use std::time::Duration;
 use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind};
 
@@ -82,6 +84,36 @@ impl<'a> Step<'a> {
     }
 }
 
+impl Step<'_> {
+    /// The acquire of a kind whose waiters stand in line by client.
+    fn acquire(&self, command: &mut Cmd, (claim, under): (&Claim, &[Claim]), lease: Duration, stay: Stay) {
+        let (key, fenced) = (self.key, self.kind == Kind::Fenced);
+        command.arg(4).arg(key.as_str());
+        if fenced {
+            command.arg(names::tokens(key))
+        } else {
+            command.arg(names::WATERMARK)
+        };
+        command.arg(names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY)).arg(names::line(key));
+        command.arg(claim.as_str()).arg(Millis(lease));
+        if fenced {
+            command.arg(Lineage(under))
+        } else {
+            command.arg(if self.hints.look_at_clock { "time" } else { "" })
+        };
+        match (stay, self.hints.since) {
+            (Stay::No, _) => command.arg(""),
+            (Stay::Waited { .. }, Some(since)) => command.arg(since),
+            _ => command.arg("waits"),
+        };
+        if claim.is_nested() && !fenced {
+            command.arg(Lineage(under));
+        } else if stay == (Stay::Waited { more: true }) {
+            command.arg("more");
+        }
+    }
+}
+
 impl Call for Step<'_> {
     fn script(&self) -> &'static Script {
         self.script
@@ -116,22 +148,7 @@ impl Call for Step<'_> {
                     voice(command, layout, kind, key);
                 }
             }
-            Operation::Acquire { claim, under, lease, stay } => {
-                let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
-                command.arg(4).arg(name).arg(names::WATERMARK).arg(tombstone).arg(names::line(key));
-                command.arg(claim.as_str()).arg(Millis(*lease));
-                command.arg(if self.hints.look_at_clock { "time" } else { "" });
-                match (stay, self.hints.since) {
-                    (Stay::No, _) => command.arg(""),
-                    (Stay::Waited { .. }, Some(since)) => command.arg(since),
-                    _ => command.arg("waits"),
-                };
-                if claim.is_nested() {
-                    command.arg(Lineage(under));
-                } else if *stay == (Stay::Waited { more: true }) {
-                    command.arg("more");
-                }
-            }
+            Operation::Acquire { claim, under, lease, stay } => self.acquire(command, (claim, under), *lease, *stay),
             Operation::Reenter { claim, entry, count, change, lease } => {
                 command.arg(2 + side_keys(layout, kind)).arg(name).arg(names::tombstone(key, claim, *entry));
                 side(command, layout, kind, key);
@@ -140,7 +157,7 @@ impl Call for Step<'_> {
             Operation::Renew { claim, lease } => {
                 command.arg(1 + side_keys(layout, kind)).arg(name);
                 side(command, layout, kind, key);
-                command.arg(claim.as_str()).arg(Millis(*lease));
+                command.arg(&*name_of(kind, claim)).arg(Millis(*lease));
             }
             Operation::Release { claim, left: 0, keep, cancel, .. } => {
                 let own = 2 + line_keys(layout, kind);
@@ -220,9 +237,11 @@ fn line(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
     }
 }
 
-/// How many keys tell of a side of a read-write lock.
+/// How many keys tell of a side of a read-write lock, or when leases on permits end.
 fn side_keys(layout: Layout, kind: Kind) -> usize {
     match layout {
+        _ if kind == Kind::Semaphore => 1,
+        _ if kind == Kind::Permits => 2,
         _ if !kind.is_side() => 0,
         Layout::Tenure => 1,
         Layout::Redisson => 3,
@@ -231,6 +250,12 @@ fn side_keys(layout: Layout, kind: Kind) -> usize {
 
 /// Those keys: the side itself comes last.
 fn side(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
+    if kind == Kind::Permits {
+        command.arg(names::named(key));
+    }
+    if kind.has_permits() {
+        command.arg(names::permit_ends(key));
+    }
     if !kind.is_side() {
         return;
     }
@@ -272,7 +297,7 @@ impl Call for Renewals<'_> {
             side(command, self.layout, renewal.kind, &renewal.key);
         }
         for renewal in self.all {
-            command.arg(renewal.claim.as_str());
+            command.arg(&*name_of(renewal.kind, &renewal.claim));
         }
         // One lease for all, as is usual, or one for each.
         let uniform = self.all.windows(2).all(|pair| pair[0].lease == pair[1].lease);
@@ -280,6 +305,11 @@ impl Call for Renewals<'_> {
             command.arg(Millis(renewal.lease));
         }
     }
+}
+
+/// What a claim is called on the server.
+fn name_of(kind: Kind, claim: &Claim) -> Cow<'_, [u8]> {
+    if kind == Kind::Permits { member(claim) } else { Cow::Borrowed(claim.as_str().as_bytes()) }
 }
 
 /// The claims that one stands under.
@@ -295,7 +325,8 @@ impl ToRedisArgs for Lineage<'_> {
 impl redis::ToSingleRedisArg for Lineage<'_> {}
 
 /// Durations go over the wire in whole milliseconds, one at the least.
-struct Millis(Duration);
+#[derive(Clone, Copy)]
+pub(crate) struct Millis(pub(crate) Duration);
 
 impl ToRedisArgs for Millis {
     fn write_redis_args<W: ?Sized + redis::RedisWrite>(&self, out: &mut W) {

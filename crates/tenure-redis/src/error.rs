@@ -26,6 +26,14 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
             "the key is in use for something other than this kind of lock, choose another key".to_owned(),
         ),
         "NOTALOCK" => return Some(no_lock()),
+        "TOOMANY" => (
+            StoreErrorKind::Unsupported,
+            format!("there can be no more than 2147483647 permits, nor fewer than -2147483648: {said}"),
+        ),
+        "NOTOKEN" => (
+            StoreErrorKind::Unexpected,
+            format!("a fenced lock's count of tokens is no number to go on from, look who wrote it: {said}"),
+        ),
         "NOCOUNT" => return Some(no_count()),
         // The server itself gives up at 2^63.
         _ if said.contains("increment or decrement would overflow") => return Some(no_count()),

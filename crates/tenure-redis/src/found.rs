@@ -100,11 +100,14 @@ fn entered(pairs: &[(&str, &str)], Moment { now, remaining }: Moment) -> Result<
     let whole = |value: &str| value.parse::<u64>().map_err(|_| no_lock());
     let mut token: Option<Token> = None;
     let mut kind = Kind::Reentrant;
+    let mut since = None;
     let (mut above, mut under) = (Vec::new(), Vec::new());
     for (name, value) in pairs {
         match *name {
             "fence" => token = Some(whole(value)?),
             "fair" => kind = Kind::Fair,
+            // Its tokens tell nothing of time.
+            "fenced" => (kind, since) = (Kind::Fenced, Some(Time::from_micros(whole(value)?))),
             "line" | "change" | "nested" => drop(whole(value)?),
             name if is_claim(name) => {
                 let claim = Claim::found(name);
@@ -126,7 +129,7 @@ fn entered(pairs: &[(&str, &str)], Moment { now, remaining }: Moment) -> Result<
         count: u32::try_from(count).unwrap_or(u32::MAX),
         token,
         remaining,
-        held_for: token.map(|token| Holder::held_since(token, now)),
+        held_for: since.map(|since| now.since(since)).or(token.map(|token| Holder::held_since(token, now))),
     };
     Ok(Found { kind, holders: above.into_iter().chain(under).map(holder).collect() })
 }

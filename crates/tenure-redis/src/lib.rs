@@ -8,6 +8,7 @@ mod calendar;
 mod call;
 mod channels;
 mod config;
+mod count;
 mod driver;
 mod error;
 mod found;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tenure_core::{Busy, Holder, Key, Outcome, Stay};
+use tenure_core::{Busy, Holder, Key, Kind, Outcome, Stay};
 
 /// For each key this client waits for: since when, in server time.
 #[derive(Default)]
@@ -16,16 +16,17 @@ impl Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an acquire's answer means for where the client stands.
-    pub(crate) fn heed(&self, key: &Key, stay: Stay, outcome: &Outcome) {
+    /// What an acquire's answer, given at `now` by the server's time, means for where the client stands.
+    pub(crate) fn heed(&self, kind: Kind, key: &Key, stay: Stay, outcome: &Outcome, now: Option<u64>) {
         match (stay, outcome) {
-            // It got the lock, and stands in line again for those behind it.
-            (Stay::Waited { more: true }, Outcome::Granted(grant)) => {
+            // It got the lock, and stands in line again for those behind it. A token that tells nothing of time leaves it to
+            // the server where that is.
+            (Stay::Waited { more: true }, Outcome::Granted(grant)) if kind != Kind::Fenced => {
                 self.lock().insert(key.clone(), grant.token);
             }
-            (Stay::Waited { more: false }, Outcome::Granted(_)) => self.leave(key),
+            (Stay::Waited { .. }, Outcome::Granted(_)) => self.leave(key),
             (Stay::Waits | Stay::Waited { .. }, Outcome::Busy(Busy { holder: Some(holder), .. })) => {
-                self.stand(key, holder);
+                self.stand(key, holder, now);
             }
             _ => {}
         }
@@ -33,15 +34,10 @@ impl Lines {
 
     /// The client was seen off by this holder and waits. Behind a holder that is no Tenure client nobody stands in
     /// line, for it would call nobody.
-    fn stand(&self, key: &Key, holder: &Holder) {
+    fn stand(&self, key: &Key, holder: &Holder, now: Option<u64>) {
         let mut lines = self.lock();
-        match (holder.token, holder.held_for) {
-            (Some(token), Some(held)) => {
-                if !lines.contains_key(key) {
-                    let now = token.saturating_add(u64::try_from(held.as_micros()).unwrap_or(u64::MAX));
-                    lines.insert(key.clone(), now);
-                }
-            }
+        match (holder.token, now) {
+            (Some(_), Some(now)) => drop(lines.entry(key.clone()).or_insert(now)),
             _ => drop(lines.remove(key)),
         }
     }

@@ -21,7 +21,51 @@ pub(crate) struct Beside<'a> {
 
 /// Where releases of a lock are made known; a Java service on Redisson publishes and listens there too.
 pub(crate) fn channel(kind: Kind, key: &Key) -> Beside<'_> {
-    Beside { what: if kind.is_side() { "redisson_rwlock" } else { "redisson_lock__channel" }, key, entry: None }
+    let what = match kind {
+        Kind::Read | Kind::Write => "redisson_rwlock",
+        Kind::Semaphore | Kind::Permits => "redisson_sc",
+        Kind::Latch => LATCHES,
+        _ => "redisson_lock__channel",
+    };
+    Beside { what, key, entry: None }
+}
+
+/// What a latch's channel begins with. It is named by a rule of its own: its key is always put into braces.
+const LATCHES: &str = "redisson_countdownlatch__channel__";
+
+/// Who has permits of a semaphore, and how many there are.
+pub(crate) fn permits(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:permits", key, entry: None }
+}
+
+/// When the leases on permits end.
+pub(crate) fn permit_ends(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:permits:ends", key, entry: None }
+}
+
+/// How many permits each in a semaphore's line wants.
+pub(crate) fn wants(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:queue:wants", key, entry: None }
+}
+
+/// Redisson's names of permits that are taken, by when they end.
+pub(crate) fn named(key: &Key) -> String {
+    format!("{}:timeout", readers_prefix(key))
+}
+
+/// Which round a latch is in.
+pub(crate) fn round(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:latch", key, entry: None }
+}
+
+/// The ids that a latch was counted down with.
+pub(crate) fn counted(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:latch:ids", key, entry: None }
+}
+
+/// The count of a fenced lock's tokens, which Redisson keeps for ever.
+pub(crate) fn tokens(key: &Key) -> Beside<'_> {
+    Beside { what: "redisson_lock_token", key, entry: None }
 }
 
 /// Where the clients that wait for a lock stand in line.
@@ -97,8 +141,9 @@ pub(crate) fn notice(client: &str) -> String {
 impl Beside<'_> {
     /// All of it but the entry.
     fn parts(&self) -> [&str; 5] {
-        let (open, close) = if self.key.as_str().contains('{') { ("", "") } else { ("{", "}") };
-        [self.what, ":", open, self.key.as_str(), close]
+        let braced = self.key.as_str().contains('{') && self.what != LATCHES;
+        let (open, close) = if braced { ("", "") } else { ("{", "}") };
+        [self.what, if self.what == LATCHES { "" } else { ":" }, open, self.key.as_str(), close]
     }
 }
 
@@ -139,6 +184,10 @@ mod tests {
         let (plain, braced) = (Key::new("order:pay").unwrap(), Key::new("{order}:pay").unwrap());
         assert_eq!(channel(Kind::Simple, &plain).to_string(), "redisson_lock__channel:{order:pay}");
         assert_eq!(channel(Kind::Fair, &braced).to_string(), "redisson_lock__channel:{order}:pay");
+        assert_eq!(channel(Kind::Permits, &braced).to_string(), "redisson_sc:{order}:pay");
+        assert_eq!(channel(Kind::Latch, &plain).to_string(), "redisson_countdownlatch__channel__{order:pay}");
+        assert_eq!(channel(Kind::Latch, &braced).to_string(), "redisson_countdownlatch__channel__{{order}:pay}");
+        assert_eq!([named(&plain), named(&braced)], ["{order:pay}:timeout", "{order}:pay:timeout"]);
         assert_eq!(tombstone(&plain, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled:{order:pay}:c:7/2");
     }
 }

@@ -17,7 +17,9 @@ pub(crate) fn acquired(kind: Kind, value: &Value) -> Result<Outcome, StoreError>
             [rival] => Ok(Outcome::Deadlock(Claim::found(text(rival)?))),
             [ttl, now, what] => {
                 let Found { kind: held, holders } = Found::read(ttl, now, what, &[])?;
-                match (held == kind, outermost(holders)) {
+                // Another library's lock does not say whether it is a fenced one.
+                let may_be = kind == Kind::Fenced && held == Kind::Reentrant;
+                match (held == kind || may_be, outermost(holders)) {
                     (true, Some(holder)) => Ok(Outcome::Busy(Busy::behind(holder))),
                     // Some of them may have left since: it takes another look to tell who is in.
                     (false, _) if held.is_side() => Err(no_lock()),
@@ -60,6 +62,29 @@ fn busy(
     };
     let again = if holder.is_some() { held_for } else { Some(Duration::from_micros(number(kept)?)) };
     Ok(Outcome::Busy(Busy { holder, ahead, again }))
+}
+
+/// Whether what lies under a key may be a count, of a reply of `sight.lua`.
+pub(crate) fn may_be_count(value: &Value) -> bool {
+    let Value::Array(parts) = value else { return false };
+    matches!(parts.get(2), Some(Value::BulkString(text)) if is_number(text))
+}
+
+/// Whether a text is a number as counts are.
+pub(crate) fn is_number(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    (1..=11).contains(&text.len()) && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// When the holder was looked at, by the server's time in µs, of a reply of `holder.lua`.
+pub(crate) fn moment(value: &Value) -> Option<u64> {
+    match value {
+        Value::Array(parts) => match parts.as_slice() {
+            [_, now, _] => number(now).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Reads the reply of `reenter.lua`.

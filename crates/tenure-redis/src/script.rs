@@ -49,6 +49,24 @@ pub(crate) static NESTED: Scripts = Scripts {
     leave: script!("reentrant/leave", "nested/count"),
 };
 
+/// For claims that take a fenced lock for themselves: its tokens come from elsewhere, the rest is the re-entrant lock's.
+pub(crate) static FENCED: Scripts = Scripts {
+    acquire: script!("fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    reenter: script!("reentrant/reenter", "reentrant/count"),
+    renew: script!("reentrant/renew"),
+    release: script!("reentrant/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("reentrant/leave", "reentrant/count"),
+};
+
+/// For claims on fenced locks that stand under others.
+pub(crate) static NESTED_FENCED: Scripts = Scripts {
+    acquire: script!("fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    reenter: script!("reentrant/reenter", "nested/count"),
+    renew: script!("nested/renew"),
+    release: script!("nested/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("reentrant/leave", "nested/count"),
+};
+
 /// For claims on simple locks, which are never entered twice.
 pub(crate) static SIMPLE: Scripts = Scripts {
     acquire: script!("common/token", "simple/acquire", "common/line", "simple/holder"),
@@ -142,6 +160,36 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
     leave: script!("reentrant/leave", "redisson/count"),
 };
 
+/// For claims on semaphores, which take all their permits at once and leave with all of them.
+pub(crate) static SEMAPHORE: Scripts = Scripts {
+    acquire: script!("semaphore/take_keys", "common/number", "semaphore/look", "semaphore/take"),
+    reenter: script!("simple/reenter"),
+    renew: script!("semaphore/renew"),
+    release: script!("semaphore/release_keys", "common/number", "semaphore/look", "semaphore/release", "common/note"),
+    leave: script!("simple/reenter"),
+};
+pub(crate) static SUPPLY: Script = script!("semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
+
+/// For permits that have names.
+pub(crate) static PERMITS: Scripts = Scripts {
+    acquire: script!("permits/take_keys", "common/number", "permits/look", "permits/take"),
+    reenter: script!("simple/reenter"),
+    renew: script!("permits/renew"),
+    release: script!("permits/release", "common/note"),
+    leave: script!("simple/reenter"),
+};
+pub(crate) static SUPPLY_NAMED: Script =
+    script!("semaphore/supply_keys", "common/number", "permits/look", "common/supply");
+pub(crate) static GIVE_BACK: Script =
+    script!("permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
+
+/// For all that is done to latches.
+pub(crate) static LATCH: Script = script!("latch/keys", "common/number", "latch/count");
+
+/// For whoever looks at what is counted.
+pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspect");
+pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force");
+
 /// For whoever looks.
 pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
 pub(crate) static FORCE: Script = script!("common/sight", "common/force");
@@ -152,6 +200,8 @@ impl Scripts {
         match kind {
             Kind::Reentrant if claim.is_nested() => Ok(&NESTED),
             Kind::Reentrant => Ok(&REENTRANT),
+            Kind::Fenced if claim.is_nested() => Ok(&NESTED_FENCED),
+            Kind::Fenced => Ok(&FENCED),
             Kind::Simple => Ok(&SIMPLE),
             Kind::Fair if layout == Layout::Redisson && claim.is_nested() => Ok(&NESTED_FAIR_OF_REDISSON),
             Kind::Fair if layout == Layout::Redisson => Ok(&FAIR_OF_REDISSON),
@@ -159,6 +209,8 @@ impl Scripts {
             Kind::Fair if claim.is_nested() => Ok(&NESTED_FAIR),
             Kind::Fair => Ok(&FAIR),
             Kind::Read | Kind::Write => Ok(&READ_WRITE),
+            Kind::Semaphore => Ok(&SEMAPHORE),
+            Kind::Permits => Ok(&PERMITS),
             other => Err(StoreError::new(
                 StoreErrorKind::Unsupported,
                 format!("this version of the redis backend does not know the kind: kind={other}"),

@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use support::{LEASE, PATIENCE, ask, backend, builder, client, eventually, ms};
-use tenure_core::{Client, Error, ErrorKind, Kind, Options};
+use tenure_core::kernel::{Counting, Supplying, Want};
+use tenure_core::{
+    Backend, Client, Error, ErrorKind, Key, Kind, Operation, Options, Outcome, Pattern, Stay, StoreErrorKind,
+};
 use tenure_redis::Config;
 use tenure_redis::redis::Value;
 use tenure_testkit::RedisServer;
@@ -173,6 +176,151 @@ async fn keys_of_others_are_conflicts_and_stay_unharmed() {
         }
     })
     .await;
+}
+
+/// All that can be asked of counts.
+fn counting() -> Vec<(Kind, Operation)> {
+    let (lease, within) = (LEASE, Stay::InLine { place: LEASE });
+    let take = |want| Operation::Take { claim: support::claim(1), want, of: Some(3), lease, stay: within };
+    let all = |kind| {
+        let supplied = [Supplying::Look, Supplying::Begin(1), Supplying::Set(1), Supplying::Add(1), Supplying::Drain];
+        supplied.map(|supplying| (kind, Operation::Supply(supplying)))
+    };
+    let down = [Counting::Look, Counting::Begin(1), Counting::Set(1), Counting::Down(None), Counting::Delete];
+    let mut operations =
+        vec![(Kind::Semaphore, take(Want::Some(1))), (Kind::Permits, take(Want::Named(vec![support::claim(2)])))];
+    operations.extend(all(Kind::Semaphore));
+    operations.extend(all(Kind::Permits));
+    operations.extend(down.map(|counting| (Kind::Latch, Operation::Count(counting))));
+    operations
+}
+
+/// What is put on the server, by which commands, and which kinds do not look at it.
+type Put = (&'static str, &'static [&'static [&'static str]], &'static [Kind]);
+
+/// What is no count, or has something beside it that is not ours, is refused by every operation, and stays as it was.
+#[tokio::test]
+async fn counts_of_others_are_conflicts_and_stay_unharmed() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let key = Key::new("k").unwrap();
+    let puts: [Put; 15] = [
+        ("a text", &[&["SET", "k", "v"]], &[]),
+        ("an empty text", &[&["SET", "k", ""]], &[]),
+        ("half a number", &[&["SET", "k", "12 apples"]], &[]),
+        ("a fraction", &[&["SET", "k", "1.5"]], &[]),
+        ("a number as nobody writes it", &[&["SET", "k", "007"]], &[]),
+        ("less than nothing, as nobody writes it", &[&["SET", "k", "-0"]], &[]),
+        ("a huge number", &[&["SET", "k", "99999999999"]], &[]),
+        ("a number beyond all", &[&["SET", "k", "123456789012345678901234567890"]], &[]),
+        ("a list", &[&["RPUSH", "k", "a"]], &[]),
+        ("a hash", &[&["HSET", "k", "a", "b"]], &[]),
+        ("a list beside it", &[&["SET", "k", "3"], &["RPUSH", "tenure:permits:{k}", "a"]], &[]),
+        ("leases of another sort", &[&["SET", "k", "3"], &["SET", "tenure:permits:ends:{k}", "a"]], &[Kind::Latch]),
+        ("names of another sort", &[&["SET", "k", "3"], &["SET", "{k}:timeout", "a"]], &[]),
+        ("a round of another sort", &[&["SET", "k", "3"], &["SET", "tenure:latch:{k}", "a"]], &[]),
+        (
+            "a line of another sort",
+            &[&["SET", "k", "3"], &["SET", "tenure:queue:{k}", "a"]],
+            &[Kind::Permits, Kind::Latch],
+        ),
+    ];
+    for (what, commands, fine) in puts {
+        for (kind, operation) in counting() {
+            if fine.contains(&kind) {
+                continue;
+            }
+            server.command(&["FLUSHALL"]);
+            for command in commands {
+                server.command(command);
+            }
+            let before = all_of(&server);
+            let error = match backend.apply(kind, &key, &operation, PATIENCE).await {
+                Err(error) => error,
+                Ok(outcome) => panic!("{what}: {kind} {operation:?} gave {outcome:?}"),
+            };
+            assert_eq!(error.kind, StoreErrorKind::Conflict, "{what}: {kind} {operation:?}: {error}");
+            assert_eq!(all_of(&server), before, "{what}: {kind} {operation:?}");
+        }
+    }
+}
+
+/// All keys and what is in them, but for the watermark.
+fn all_of(server: &RedisServer) -> BTreeMap<String, String> {
+    let keys = server.keys("*").into_iter().filter(|key| key != "tenure:fence");
+    keys.map(|key| (key.clone(), format!("{:?}", server.command(&["DUMP", &key])))).collect()
+}
+
+/// One key is a count of one kind. What is counted under it tells which, where that lies beside it.
+#[tokio::test]
+async fn counts_of_one_kind_are_conflicts_as_another() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let key = Key::new("k").unwrap();
+    let held = counting();
+    for (kind, first) in [&held[0], &held[1], &held[13]] {
+        server.command(&["FLUSHALL"]);
+        assert!(backend.apply(*kind, &key, first, PATIENCE).await.is_ok());
+        let before = all_of(&server);
+        for (other, operation) in held.iter().filter(|(other, _)| other != kind) {
+            let outcome = backend.apply(*other, &key, operation, PATIENCE).await.unwrap();
+            assert_eq!(outcome, Outcome::Conflict(*kind), "{other} {operation:?}");
+        }
+        for lock in [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Fenced] {
+            let outcome = backend.apply(lock, &key, &support::acquire(9), PATIENCE).await.unwrap();
+            assert_eq!(outcome, Outcome::Conflict(*kind), "{lock}");
+        }
+        assert_eq!(all_of(&server), before);
+    }
+    // A number of another's is no lock, and nobody's to free; it is not shown as one either.
+    server.command(&["FLUSHALL"]);
+    server.command(&["SET", "k", "3"]);
+    for kind in [Kind::Semaphore, Kind::Permits, Kind::Latch] {
+        let looked = backend.apply(kind, &key, &Operation::Inspect, PATIENCE).await.unwrap();
+        assert_eq!(looked, Outcome::Seen(None), "{kind}");
+        let forced = backend.apply(kind, &key, &Operation::ForceRelease, PATIENCE).await.unwrap();
+        assert_eq!(forced, Outcome::Forced(None), "{kind}");
+    }
+    for kind in [Kind::Reentrant, Kind::Fair] {
+        for operation in [Operation::Inspect, Operation::ForceRelease] {
+            let error = backend.apply(kind, &key, &operation, PATIENCE).await.unwrap_err();
+            assert_eq!(error.kind, StoreErrorKind::Conflict, "{kind} {operation:?}");
+        }
+    }
+    assert!(backend.list(&Pattern::new("*"), PATIENCE).await.unwrap().is_empty());
+    assert_eq!(ask::<String>(&server, &["GET", "k"]), "3");
+}
+
+/// There are no more than Java can count.
+#[tokio::test]
+async fn more_permits_than_can_be_counted_are_refused() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let key = Key::new("k").unwrap();
+    for kind in [Kind::Semaphore, Kind::Permits] {
+        server.command(&["FLUSHALL"]);
+        for (supplying, fine) in [
+            (Supplying::Begin(2_147_483_648), false),
+            (Supplying::Add(-2_147_483_649), false),
+            (Supplying::Add(i64::MAX), false),
+            (Supplying::Begin(2_147_483_647), true),
+            (Supplying::Add(1), false),
+            (Supplying::Set(u32::MAX), false),
+            (Supplying::Add(i64::MIN), false),
+            (Supplying::Drain, true),
+        ] {
+            let outcome = backend.apply(kind, &key, &Operation::Supply(supplying), PATIENCE).await;
+            match outcome {
+                Ok(_) if fine => {}
+                Err(error) if !fine => {
+                    assert_eq!(error.kind, StoreErrorKind::Unsupported, "{kind} {supplying:?}: {error}");
+                    assert!(error.message.contains("no more than 2147483647 permits"), "{error}");
+                }
+                outcome => panic!("{kind} {supplying:?}: {outcome:?}"),
+            }
+        }
+        assert_eq!(ask::<String>(&server, &["GET", "k"]), "0");
+    }
 }
 
 /// A read-write lock as Redisson has it is one to us too, in the way of those who want a side, and a conflict for others.

@@ -17,6 +17,7 @@ fn main() {
     let trials = vec![
         Trial::test("a_killed_holder_frees_its_lock_within_its_lease", killed_holder),
         Trial::test("eight_processes_of_sixteen_tasks_share_one_lock", race),
+        Trial::test("eight_processes_that_are_killed_at_random_share_five_permits", permits),
     ];
     // One after the other: the race needs both cores.
     libtest_mimic::run(&Arguments { test_threads: Some(1), ..Arguments::from_args() }, trials).exit();
@@ -100,6 +101,14 @@ fn race() -> Result<(), Failed> {
     assert!(longest <= 4.0 * ideal, "somebody waited too long: {line}");
     // A lost wake-up costs the safety poll of a second.
     figure(used >= 0.85 && seconds(idle) < 0.7, &line);
+    Ok(())
+}
+
+fn permits() -> Result<(), Failed> {
+    let server = RedisServer::start();
+    let holds = tokio::runtime::Runtime::new()?.block_on(tenure_testkit::taker::permits::race(&server.url(), store));
+    assert!(holds > 50, "{holds} holds");
+    println!("{holds} holds");
     Ok(())
 }
 

@@ -113,6 +113,8 @@ impl File {
         let mut calls: Vec<Call> = called.iter().map(call).collect();
         match outcome {
             Outcome::Released | Outcome::Left => {}
+            // There may be enough for several of them, and a latch is open to all.
+            outcome if outcome.concerns_all() => {}
             Outcome::Forced(Some(sight)) => {
                 for holder in &sight.holders {
                     let words = format!("{FORCED} {}", holder.claim);
@@ -126,7 +128,7 @@ impl File {
         });
         // Where others are still in, it is the turn of those who stand under them. The line does not tell who does, so all
         // who are in it look.
-        let free = *outcome != Outcome::Left;
+        let free = matches!(outcome, Outcome::Released | Outcome::Forced(_));
         if let Some(client) = heard.next().transpose()? {
             if free {
                 let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
@@ -135,7 +137,8 @@ impl File {
             calls.push(Call { client, words: format!("{TURN} {key}") });
         }
         for client in heard.take(if free { 1 } else { usize::MAX }) {
-            calls.push(Call { client: client?, words: format!("{FREE} {key}") });
+            let word = if outcome.concerns_all() { TURN } else { FREE };
+            calls.push(Call { client: client?, words: format!("{word} {key}") });
         }
         Ok(calls)
     }

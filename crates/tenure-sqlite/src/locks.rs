@@ -29,7 +29,7 @@ impl File {
         }
         let work = |file: &Self| {
             let (mut outcome, called) = file.step(kind, key, operation)?;
-            if let Operation::Acquire { claim, stay, .. } = operation {
+            if let Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. } = operation {
                 file.keep_place(key, claim.client(), *stay, &outcome)?;
             }
             file.count_waiters(key, &mut outcome)?;
@@ -52,18 +52,24 @@ impl File {
     /// The answer, if it can be given without writing: one who looks waits for nobody, and nobody for it. Most of those
     /// who wait for a lock find it taken when they ask.
     fn look(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Option<Outcome>, Failure> {
-        let looks = matches!(operation, Operation::Inspect);
-        if !looks && !matches!(operation, Operation::Acquire { .. }) {
+        let looks = operation.is_look();
+        if !looks && !matches!(operation, Operation::Acquire { .. } | Operation::Take { .. }) {
             return Ok(None);
         }
-        let Some(record) = self.load(key)? else { return Ok(looks.then_some(Outcome::Seen(None))) };
+        let record = match self.load(key)? {
+            Some(record) => record,
+            None if looks => Record::default(),
+            None => return Ok(None),
+        };
         let Stepped { record: after, mut outcome, .. } = step(kind, record.clone(), operation, self.now(), 0);
         if looks {
             self.count_waiters(key, &mut outcome)?;
             return Ok(Some(outcome));
         }
         let keeps_place = match operation {
-            Operation::Acquire { claim, stay, .. } => self.is_in_place_in_line(key, claim.client(), *stay)?,
+            Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. } => {
+                self.is_in_place_in_line(key, claim.client(), *stay)?
+            }
             _ => true,
         };
         Ok((after == record && keeps_place && !matches!(outcome, Outcome::Granted(_))).then_some(outcome))
@@ -72,7 +78,7 @@ impl File {
     /// One step, written down. To be called in a transaction that writes.
     fn step(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<(Outcome, Vec<Claim>), Failure> {
         let before = self.load(key)?.unwrap_or_default();
-        let tokens = matches!(operation, Operation::Acquire { .. });
+        let tokens = operation.counts();
         let watermark = if tokens { self.meta("watermark")?.max(machine::floor()) } else { 0 };
         // The time is told within the transaction: of two steps the later one sees the later time.
         let stepped = step(kind, before.clone(), operation, self.now(), watermark);

@@ -133,7 +133,10 @@ impl Ear<'_> {
         match words.split_once(' ').map(|(word, rest)| (word, rest, Key::new(rest))) {
             Some((TURN, _, Ok(key))) => {
                 self.held_back.remove(&key);
-                self.pusher.wake(&Topic::of(Kind::Reentrant, &key));
+                // A bell does not say what the key is in use for; few are watched as more than one kind.
+                for kind in [Kind::Reentrant, Kind::Permits, Kind::Latch] {
+                    self.pusher.wake(&Topic::of(kind, &key));
+                }
             }
             Some((FREE, _, Ok(key))) => self.held_back.put(&key),
             Some((CALL, claim, _)) => self.pusher.call(&Claim::found(claim)),

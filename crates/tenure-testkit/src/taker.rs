@@ -4,6 +4,7 @@
 //! be built or found.
 
 mod crowd;
+pub mod permits;
 
 use crate::history::{History, Hold, boottime_now};
 use std::io::{BufRead, BufReader};
@@ -66,6 +67,19 @@ pub enum Job {
         /// How long each keeps it.
         section: Duration,
     },
+    /// Takes permits over and over until killed. Tells of every hold when it begins and when it ends.
+    Permits {
+        /// The store.
+        url: String,
+        /// The semaphore.
+        key: String,
+        /// How many tasks want one.
+        tasks: usize,
+        /// How long each keeps it.
+        section: Duration,
+        /// The lease, renewed by the watchdog.
+        lease: Duration,
+    },
 }
 
 impl Job {
@@ -77,6 +91,9 @@ impl Job {
             }
             Self::Relay { url, key, holds, section, lease } => {
                 format!("relay {url} {key} {holds} {} {}", section.as_millis(), lease.as_millis())
+            }
+            Self::Permits { url, key, tasks, section, lease } => {
+                format!("permits {url} {key} {tasks} {} {}", section.as_millis(), lease.as_millis())
             }
             Self::Crowd { url, key, kind, tasks, section } => {
                 format!("crowd {url} {key} {kind} {tasks} {}", section.as_millis())
@@ -102,6 +119,13 @@ impl Job {
                 url: (*url).to_owned(),
                 key: (*key).to_owned(),
                 holds: holds.parse().ok()?,
+                section: millis(section)?,
+                lease: millis(lease)?,
+            },
+            ["permits", url, key, tasks, section, lease] => Self::Permits {
+                url: (*url).to_owned(),
+                key: (*key).to_owned(),
+                tasks: tasks.parse().ok()?,
                 section: millis(section)?,
                 lease: millis(lease)?,
             },
@@ -138,6 +162,10 @@ pub fn if_taker(store: impl FnOnce(&str) -> Store) {
             Job::Relay { url, key, holds, section, lease } => {
                 let client = Client::builder().connect(store(&url)).await.expect("the store");
                 relay(&client, &key, holds, section, lease).await;
+            }
+            Job::Permits { url, key, tasks, section, lease } => {
+                let client = Client::builder().connect(store(&url)).await.expect("the store");
+                permits::share(&client, &key, tasks, section, lease).await;
             }
             Job::Crowd { url, key, kind, tasks, section } => {
                 let client = Client::builder().connect(store(&url)).await.expect("the store");

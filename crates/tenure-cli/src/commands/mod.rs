@@ -3,10 +3,12 @@
 mod completions;
 mod demo;
 mod inspect;
+mod latch;
 mod ls;
 mod man;
 mod release;
 mod run;
+mod semaphore;
 mod wait;
 
 use crate::cli::{Cli, Command};
@@ -42,6 +44,8 @@ async fn dispatch(cli: Cli, talk: Talk) -> Result<ExitCode, Failure> {
         Command::Inspect { key } => inspect::run(common, talk, &key).await?,
         Command::Release { key, force: _ } => release::run(common, talk, &key).await?,
         Command::Wait { wait, key } => wait::run(common, talk, &key, wait).await?,
+        Command::Latch { command } => latch::run(common, talk, command).await?,
+        Command::Semaphore { command } => semaphore::run(common, talk, command).await?,
         Command::Demo(args) => return demo::run(common, talk, &args).await,
         Command::Completions { shell } => completions::run(shell)?,
         Command::Man { dir } => man::run(dir.as_deref())?,

@@ -79,7 +79,11 @@ impl Seen {
             lines.push(format!("  waiting  {waiters}"));
         }
         for one in &self.holders {
-            let times = if one.count == 1 { String::new() } else { format!(", in {} times", one.count) };
+            let times = match (one.count, self.kind.as_deref()) {
+                (1, _) => String::new(),
+                (permits, Some("semaphore")) => format!(", with {permits} permits"),
+                (times, _) => format!(", in {times} times"),
+            };
             lines.push(format!("  holder   {}{times}", holder(one)));
             let held = one.held_ms.map_or(String::new(), |held| format!("held for {}, ", millis(held)));
             let left = one.ttl_ms.map_or("no end was set".to_owned(), |left| format!("lease ends in {}", millis(left)));

@@ -4,6 +4,7 @@
 mod support;
 
 mod commands;
+mod counting;
 mod exit_codes;
 mod gate;
 mod kinds;

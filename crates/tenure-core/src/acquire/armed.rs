@@ -1,6 +1,6 @@
 //! A claim on its way: what was asked for it is undone unless a guard takes over.
 
-use super::terms;
+use super::{Demand, terms};
 use crate::guard::Guard;
 use crate::hold::{Granted, Hold};
 use crate::inner::Inner;
@@ -8,7 +8,7 @@ use crate::janitor::Chore;
 use crate::{Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay};
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay, Want};
 
 /// A claim that undoes itself: armed before the first byte is sent, disarmed when a guard takes over.
 pub(super) struct Armed<'a> {
@@ -16,6 +16,7 @@ pub(super) struct Armed<'a> {
     kind: Kind,
     key: &'a Key,
     under: Vec<Claim>,
+    demand: Option<Demand>,
     lease: Duration,
     pub(super) claim: Claim,
     /// A request is under way.
@@ -39,12 +40,21 @@ enum Has {
 impl<'a> Armed<'a> {
     pub(super) fn new(client: &'a Arc<Inner>, (kind, key): (Kind, &'a Key), under: &[Claim], lease: Duration) -> Self {
         let (claim, under) = (client.shared.fresh_claim(!under.is_empty()), under.to_vec());
-        Self { client, kind, key, under, lease, claim, asking: false, has: Has::Nothing, ghost: false }
+        Self { client, kind, key, under, demand: None, lease, claim, asking: false, has: Has::Nothing, ghost: false }
+    }
+
+    /// For permits of a semaphore.
+    pub(super) fn demanding(mut self, demand: Option<Demand>) -> Self {
+        self.demand = demand;
+        self
     }
 
     pub(super) async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
-        let (claim, under) = (self.claim.clone(), self.under.clone());
-        let operation = Operation::Acquire { claim, under, lease: self.lease, stay };
+        let (claim, lease) = (self.claim.clone(), self.lease);
+        let operation = match &self.demand {
+            None => Operation::Acquire { claim, under: self.under.clone(), lease, stay },
+            Some(Demand { want, of }) => Operation::Take { claim, want: want.clone(), of: *of, lease, stay },
+        };
         self.asking = true;
         let answer = self.client.shared.backend.apply(self.kind, self.key, &operation, within).await;
         self.asking = false;
@@ -78,7 +88,11 @@ impl Drop for Armed<'_> {
         let remember = self.asking || self.ghost || self.has == Has::Hold;
         if remember || self.has == Has::Place {
             let (kind, key, claim) = (self.kind, self.key.clone(), self.claim.clone());
-            self.client.shared.later(Chore::Cancel { kind, key, claim, lease: self.lease, remember });
+            let ids = match self.demand.take() {
+                Some(Demand { want: Want::Named(ids), .. }) => ids,
+                _ => Vec::new(),
+            };
+            self.client.shared.later(Chore::Cancel { kind, key, claim, ids, lease: self.lease, remember });
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::queue::Word;
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Waiter};
+use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Waiter, Want};
 use tracing::Instrument;
 
 /// How long to wait for the lock.
@@ -33,7 +33,26 @@ pub(crate) enum Patience {
 }
 
 impl Patience {
-    fn is_over(self, now: Moment) -> bool {
+    /// What the options say, from now on.
+    pub(crate) fn of(options: &Options, now: Moment) -> Self {
+        options.wait.map_or(Self::Endless, |wait| Self::Until(now.plus(wait)))
+    }
+
+    /// Until it ends, or the client is closed.
+    pub(crate) async fn end(self, shared: &crate::shared::Shared) {
+        let over = async {
+            match self {
+                Self::Until(end) => shared.clock.sleep_until(end).await,
+                Self::Once | Self::Endless => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => {}
+            () = shared.closing.cancelled() => {}
+        }
+    }
+
+    pub(crate) fn is_over(self, now: Moment) -> bool {
         match self {
             Self::Once => true,
             Self::Until(end) => now >= end,
@@ -41,7 +60,7 @@ impl Patience {
         }
     }
 
-    fn left(self, now: Moment) -> Duration {
+    pub(crate) fn left(self, now: Moment) -> Duration {
         match self {
             Self::Until(end) => end.since(now),
             Self::Once | Self::Endless => Duration::MAX,
@@ -64,6 +83,8 @@ struct Attempt<'a> {
     owner: Option<Owner>,
     /// The claims to stand under.
     under: Vec<Claim>,
+    /// Of a semaphore.
+    demand: Option<Demand>,
     patience: Patience,
     began: Moment,
     /// What was last seen in the way, and when that was.
@@ -80,6 +101,16 @@ pub(crate) struct Asker {
     pub(crate) owner: Option<Owner>,
     /// The claims to stand under.
     pub(crate) under: Vec<Claim>,
+    /// Which permits of a semaphore; none, if it is a lock that is asked for.
+    pub(crate) demand: Option<Demand>,
+}
+
+/// Permits that are asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Demand {
+    pub(crate) want: Want,
+    /// How many there are, should nobody have said so yet.
+    pub(crate) of: Option<u32>,
 }
 
 /// Obtains the lock, or says who has it. An owner that holds it already goes in again.
@@ -112,7 +143,7 @@ pub(crate) async fn acquire(
             }
         }
     }
-    obtain(client, (kind, key), options, patience, Asker { owner, under }).await
+    obtain(client, (kind, key), options, patience, Asker { owner, under, demand: None }).await
 }
 
 /// Obtains the lock for this asker, or says who has it.
@@ -121,12 +152,12 @@ pub(crate) async fn obtain(
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
-    Asker { owner, under }: Asker,
+    Asker { owner, under, demand }: Asker,
 ) -> Result<Result<Guard, Contended>, Error> {
     let began = client.shared.clock.now();
     let (busy, waiting, obtained, silence) = (None, None, false, None);
     let mut attempt =
-        Attempt { client, kind, key, options, owner, under, patience, began, busy, waiting, obtained, silence };
+        Attempt { client, kind, key, options, owner, under, demand, patience, began, busy, waiting, obtained, silence };
     let outcome = attempt.run().await;
     attempt.obtained = matches!(outcome, Ok(Ok(_)));
     outcome
@@ -144,7 +175,7 @@ fn own(key: &Key, kind: Kind) -> Error {
     .about(key)
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
     async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
         if self.kind.has_line() {
             return self.ask_until_answered(Way::line(self.polls())).await;
@@ -181,7 +212,7 @@ impl Attempt<'_> {
     /// Asks until the store grants the lock or the patience ends.
     async fn ask_until_answered(&mut self, mut way: Way) -> Result<Result<Guard, Contended>, Error> {
         let shared = &self.client.shared;
-        let mut armed = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
+        let mut armed = self.arm();
         let mut schedule = Schedule::new(self.options.retry);
         let mut failures = 0u32;
         loop {
@@ -222,8 +253,7 @@ impl Attempt<'_> {
                         );
                         return Err(Error::from_store(Some(self.key), slow));
                     }
-                    let fresh = Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span());
-                    drop(std::mem::replace(&mut armed, fresh));
+                    drop(std::mem::replace(&mut armed, self.arm()));
                     continue;
                 }
                 Ok(Outcome::Busy(Busy { holder: Some(holder), .. }))
@@ -279,6 +309,11 @@ impl Attempt<'_> {
         }
     }
 
+    /// A fresh claim.
+    fn arm(&self) -> Armed<'a> {
+        Armed::new(self.client, (self.kind, self.key), &self.under, self.options.span()).demanding(self.demand.clone())
+    }
+
     /// Whether, and how, the asker stays if the lock is busy.
     fn stay(&self, way: &Way, heard: Heard, again: Again) -> Stay {
         match (way, &self.busy) {
@@ -288,7 +323,9 @@ impl Attempt<'_> {
             (Way::Line { .. }, _) => Stay::InLine { place: Waiter::PLACE },
             (Way::Turn(_), None) => Stay::Waits,
             (Way::Turn(turn), Some(_)) => {
-                Stay::Waited { more: self.under.is_empty() && heard.all.is_some() && turn.is_wanted() }
+                // Whoever comes next to a semaphore has to ask all the same: there may be more permits.
+                let alone = self.under.is_empty() && !self.kind.has_permits();
+                Stay::Waited { more: alone && heard.all.is_some() && turn.is_wanted() }
             }
         }
     }
@@ -301,6 +338,14 @@ impl Attempt<'_> {
                 format!(
                     "the key is held as another kind of lock, use that kind or another key: asked for={} held as={held}",
                     self.kind
+                ),
+            ),
+            Outcome::Short(permits) => Error::new(
+                crate::ErrorKind::Conflict,
+                format!(
+                    "more permits are asked for than there are, ask for fewer or add some: asked for={} \
+                     permits={permits}",
+                    self.demand.as_ref().map_or(1, |demand| demand.want.count())
                 ),
             ),
             Outcome::Deadlock(rival) => Error::new(
@@ -367,17 +412,7 @@ impl Attempt<'_> {
 
     /// Until the patience ends, or the client is closed.
     async fn give_up(&self) {
-        let shared = &self.client.shared;
-        let patience = async {
-            match self.patience {
-                Patience::Until(end) => shared.clock.sleep_until(end).await,
-                Patience::Once | Patience::Endless => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = patience => {}
-            () = shared.closing.cancelled() => {}
-        }
+        self.patience.end(&self.client.shared).await;
     }
 
     /// Whether the store has been silent for long enough.

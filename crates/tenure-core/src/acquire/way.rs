@@ -92,7 +92,7 @@ impl Way {
     ) {
         match self {
             Self::Alone => pending().await,
-            Self::Turn(turn) => news(&mut turn.watch, client, (kind, key), heard.all).await,
+            Self::Turn(turn) => client.hub.news(&mut turn.watch, Topic::of(kind, key), heard.all).await,
             Self::Line { expected, watch, .. } => {
                 let Some(expected) = expected else { return };
                 if client.shared.backend.calls_apart(kind) {
@@ -103,29 +103,20 @@ impl Way {
                 }
                 tokio::select! {
                     () = expected.called(heard.own) => {}
-                    () = news(watch, client, (kind, key), heard.all) => {}
+                    () = client.hub.news(watch, Topic::of(kind, key), heard.all) => {}
                 }
             }
         }
     }
 }
 
-/// Until something was said of the lock to everyone since `heard`.
-async fn news(watch: &mut Option<Watch>, client: &Arc<Inner>, (kind, key): (Kind, &Key), heard: Option<u64>) {
-    let watch = watch.get_or_insert_with(|| client.hub.watch(Topic::of(kind, key)));
-    match heard {
-        // We could already hear when we asked: nothing was missed.
-        Some(heard) if watch.is_live() => watch.changed(heard).await,
-        // The lock may have been released between our asking and our listening: ask again as soon as we hear.
-        _ => watch.live().await,
-    }
-}
-
 /// Whether one who stands in line has to hear what is said to everyone: those who read are let in together, a claim under
-/// others goes in past the line, and a holder of another library calls nobody by name.
+/// others goes in past the line, and a holder of another library calls nobody by name. Of a semaphore, nobody knows whether
+/// another library has permits, and whoever comes first listens for all.
 fn listens_to_all(kind: Kind, claim: &Claim, busy: Option<&Busy>) -> bool {
     let stranger = busy.and_then(|busy| busy.holder.as_ref()).is_some_and(|holder| holder.token.is_none());
-    kind == Kind::Read || claim.is_nested() || (stranger && is_near(busy))
+    let is_next = busy.is_some_and(|busy| busy.ahead == Some(0));
+    kind == Kind::Read || claim.is_nested() || (stranger && is_near(busy)) || (kind == Kind::Semaphore && is_next)
 }
 
 fn is_near(busy: Option<&Busy>) -> bool {

@@ -4,8 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 pub mod fair;
+pub mod fenced;
+pub mod latch;
 pub mod read_write;
 pub mod reentrant;
+pub mod semaphore;
 pub mod simple;
 
 /// How a lock behaves: what it lets its holder do, and what it costs.
@@ -22,11 +25,29 @@ pub enum Kind {
     Read,
     /// To write, alone: [`read_write`].
     Write,
+    /// The re-entrant lock, with tokens from a counter of its own: [`fenced`].
+    Fenced,
+    /// So many at a time are in, first come, first served: [`semaphore`].
+    Semaphore,
+    /// So many at a time are in, under names that can be passed on: [`semaphore`].
+    Permits,
+    /// No lock: what is waited for until it was counted down: [`latch`].
+    Latch,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &[Self] = &[Self::Reentrant, Self::Simple, Self::Fair, Self::Read, Self::Write];
+    pub const ALL: &[Self] = &[
+        Self::Reentrant,
+        Self::Simple,
+        Self::Fair,
+        Self::Read,
+        Self::Write,
+        Self::Fenced,
+        Self::Semaphore,
+        Self::Permits,
+        Self::Latch,
+    ];
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
@@ -36,17 +57,26 @@ impl Kind {
             Self::Fair => "fair",
             Self::Read => "read",
             Self::Write => "write",
+            Self::Fenced => "fenced",
+            Self::Semaphore => "semaphore",
+            Self::Permits => "permits",
+            Self::Latch => "latch",
         }
     }
 
     /// Whether those who want it wait in places of their own, in a line that the store keeps.
     pub const fn has_line(self) -> bool {
-        matches!(self, Self::Fair | Self::Read | Self::Write)
+        matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
     }
 
     /// Whether one who holds may go in again.
     pub const fn is_reentrant(self) -> bool {
-        !matches!(self, Self::Simple)
+        matches!(self, Self::Reentrant | Self::Fair | Self::Read | Self::Write | Self::Fenced)
+    }
+
+    /// Whether it is taken in permits, of which there are several.
+    pub const fn has_permits(self) -> bool {
+        matches!(self, Self::Semaphore | Self::Permits)
     }
 
     /// Whether these are two sides of one lock: a key that is held as one may be wanted as the other.

@@ -30,7 +30,7 @@ use std::time::Duration;
 pub struct Share {
     /// Which.
     pub claim: Claim,
-    /// To read or to write.
+    /// As what.
     pub kind: Kind,
     /// Its fencing token.
     pub token: Token,
@@ -38,7 +38,7 @@ pub struct Share {
     pub since: Time,
     /// When its lease ends.
     pub ends: Time,
-    /// How often it is in.
+    /// How often it is in; of a semaphore, with how many permits.
     pub count: u32,
     /// The claim's change that set the count.
     pub change: u32,
@@ -132,8 +132,8 @@ pub(crate) fn apply(
     match operation {
         Operation::Acquire { claim, .. } if record.is_cancelled(claim, crate::FIRST_ENTRY) => Outcome::Refused,
         Operation::Acquire { claim, under, lease, stay } => {
-            if let Some(hold) = &record.hold {
-                return Outcome::Conflict(hold.kind);
+            if let Some(other) = record.in_use_for().filter(|other| !other.is_side()) {
+                return Outcome::Conflict(other);
             }
             let ends = now.plus(*lease);
             if let Some(share) = share(record, claim) {
@@ -185,8 +185,8 @@ pub(crate) fn apply(
             reentrant::remember(record, claim, *cancel, now);
             outcome
         }
-        // About no claim; it has been done.
-        Operation::ForceRelease | Operation::Inspect => Outcome::NotHeld,
+        // About no claim, and done already; or nothing for a lock.
+        _ => Outcome::NotHeld,
     }
 }
 
@@ -207,12 +207,12 @@ fn leave(record: &mut Record, claim: &Claim, keep: Duration, now: Time) -> Outco
     }
 }
 
-fn share<'a>(record: &'a mut Record, claim: &Claim) -> Option<&'a mut Share> {
+pub(super) fn share<'a>(record: &'a mut Record, claim: &Claim) -> Option<&'a mut Share> {
     record.shares.iter_mut().find(|share| share.claim == *claim)
 }
 
 /// Of those who hold and whom the asker does not stand under, the one that holds for longest.
-fn in_the_way(record: &Record, under: &[Claim], now: Time) -> Option<Holder> {
+pub(super) fn in_the_way(record: &Record, under: &[Claim], now: Time) -> Option<Holder> {
     let strangers = record.shares.iter().filter(|share| !under.contains(&share.claim));
     strangers.max_by_key(|share| (share.ends, &share.claim)).map(|share| share.holder(now))
 }
@@ -225,7 +225,7 @@ pub(crate) fn holders(shares: &[Share], now: Time) -> Vec<Holder> {
 }
 
 impl Share {
-    fn grant(&self) -> Grant {
+    pub(super) fn grant(&self) -> Grant {
         Grant { token: self.token, count: self.count }
     }
 
@@ -241,7 +241,8 @@ impl Share {
         Holder {
             claim: self.claim.clone(),
             count: self.count,
-            token: Some(self.token),
+            // A permit that is passed on by its name has none.
+            token: (self.kind != Kind::Permits).then_some(self.token),
             remaining: Some(self.ends.since(now)),
             held_for: Some(now.since(self.since)),
         }

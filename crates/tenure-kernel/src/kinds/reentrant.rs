@@ -151,8 +151,8 @@ pub(crate) fn apply(
             remember(record, claim, *cancel, now);
             outcome
         }
-        // About no claim; it has been done.
-        Operation::ForceRelease | Operation::Inspect => Outcome::NotHeld,
+        // About no claim, and done already; or nothing for a lock.
+        _ => Outcome::NotHeld,
     }
 }
 
@@ -174,7 +174,7 @@ fn acquire(
     if record.is_cancelled(claim, crate::FIRST_ENTRY) {
         return Outcome::Refused;
     }
-    if let Some(held) = record.kind().filter(|held| *held != kind) {
+    if let Some(held) = record.in_use_for().filter(|held| *held != kind) {
         return Outcome::Conflict(held);
     }
     let Some(hold) = &mut record.hold else {

@@ -4,6 +4,10 @@
 -- reply: as sight.lua, of before
 local claims = {}
 if kind == 'string' then
+  if string.find(value, '^%-?%d+$') and #value < 12 then
+    -- a count: who has some of it is told elsewhere
+    return sight
+  end
   local held = string.sub(value, -5) == ' line' and string.sub(value, 1, -6) or value
   local client, number = string.match(held, '^([%x-]+):(%d+%^?) %d+$')
   if not client or #client ~= 36 or #value >= 128 then
@@ -11,7 +15,7 @@ if kind == 'string' then
   end
   claims[1] = {client, client .. ':' .. number}
 elseif kind == 'hash' then
-  local marks = {fence = true, line = true, change = true, nested = true, fair = true}
+  local marks = {fence = true, line = true, change = true, nested = true, fair = true, fenced = true}
   for i = 1, #value, 2 do
     local name, entry = value[i], value[i + 1]
     local client = string.match(name, '^([%x-]+):.')

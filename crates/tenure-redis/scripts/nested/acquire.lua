@@ -17,7 +17,7 @@ if redis.call('HLEN', KEYS[1]) > 64 then
 end
 local fields = redis.call('HGETALL', KEYS[1])
 local under = '/' .. ARGV[5] .. '/'
-local fence, mine, others, strangers, no_lock
+local fence, mine, others, strangers, no_lock, mark
 local over = {}
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]

@@ -9,10 +9,12 @@ if not reply then
   local now = time[1] * 1000000 + time[2]
   local fields = redis.call('HGETALL', KEYS[1])
   -- how long the lock must last for those who are still in; 'ever' for as long as it does
-  local need = 0
+  local need, own = 0, '1 0'
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
-    if name ~= ARGV[1] and string.find(name, ':', 1, true) then
+    if name == ARGV[1] then
+      own = string.match(value, '^%d+ %d+') or own
+    elseif string.find(name, ':', 1, true) then
       if string.sub(name, -1) ~= '^' then
         need = 'ever'
       elseif need ~= 'ever' then
@@ -22,8 +24,7 @@ if not reply then
   end
   if need == 0 and ARGV[3] ~= '' then
     if string.sub(ARGV[1], -1) == '^' then
-      local entered = string.match(redis.call('HGET', KEYS[1], ARGV[1]), '^%d+ %d+ ')
-      redis.call('HSET', KEYS[1], ARGV[1], entered .. string.format('%d', now + ARGV[3] * 1000))
+      redis.call('HSET', KEYS[1], ARGV[1], own .. string.format(' %d', now + ARGV[3] * 1000))
     end
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
     redis.pcall('PUBLISH', KEYS[2], '0')

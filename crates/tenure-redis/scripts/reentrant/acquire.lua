@@ -31,4 +31,4 @@ end
 if redis.call('HLEN', KEYS[1]) > 64 then
   return redis.error_reply('NOTALOCK the key holds a hash that is no lock')
 end
-local fence, fields = held[2], redis.call('HGETALL', KEYS[1])
+local fence, fields, mark = held[2], redis.call('HGETALL', KEYS[1])

@@ -1,7 +1,8 @@
 -- stand: whether a client that stays is to stand in line, behind a holder that will call it.
 -- keys: 1 the lock
 -- args: 1 and 4 as acquire.lua
--- before: `fields`, all that is in the hash, and its `fence`; another library's lock has none, and calls nobody
+-- before: `fields`, all that is in the hash, and its `fence`; another library's lock has none, and calls nobody; `mark`, a field
+--         more that locks of this kind have, or none
 -- after: `stands`; line.lua and holder.lua follow
 -- reply: an error if the hash is no lock, of which nothing was changed
 local stands = ARGV[4] ~= '' and fence
@@ -15,7 +16,7 @@ if stands then
       claims = claims + 1
     elseif name == 'line' then
       marked = true
-    elseif not (name == 'fence' or name == 'change' or name == 'nested') or not string.find(value, '^%d+$') then
+    elseif not (name == 'fence' or name == 'change' or name == 'nested' or name == mark) or not string.find(value, '^%d+$') then
       claims = 0
       break
     end

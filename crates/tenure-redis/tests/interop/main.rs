@@ -5,6 +5,7 @@
 mod support;
 
 mod agreeing;
+mod counts;
 mod dying;
 mod forcing;
 mod kinds;
@@ -40,6 +41,11 @@ fn main() {
         trial("what_died_on_our_side_does_not_keep_java_out", kinds::what_died_on_our_side_does_not_keep_java_out),
         trial("what_died_in_java_does_not_keep_us_out", kinds::what_died_in_java_does_not_keep_us_out),
         trial("java_threads_and_rust_tasks_share_every_kind", kinds::stress),
+        trial("one_semaphore_for_both", counts::one_semaphore_for_both),
+        trial("a_semaphore_of_both_is_never_over_granted", counts::never_over_granted),
+        trial("permits_pass_between_both", counts::permits_pass_between_both),
+        trial("one_latch_for_both", counts::one_latch_for_both),
+        trial("tokens_are_counted_by_both", counts::tokens_are_counted_by_both),
     ];
     // One after the other: two cores are few for a JVM and a crowd.
     libtest_mimic::run(&Arguments { test_threads: Some(1), ..Arguments::from_args() }, trials).exit();

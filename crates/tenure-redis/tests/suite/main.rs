@@ -6,6 +6,7 @@ mod support;
 
 mod absent;
 mod cancel;
+mod counts;
 mod driver;
 mod fault_amnesia;
 mod fault_deaf;

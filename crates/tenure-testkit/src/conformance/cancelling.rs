@@ -39,7 +39,7 @@ async fn a_waiter_that_gives_up_leaves_the_line(bench: &Bench) {
 }
 
 /// Gives up a request that the store has done, before its answer arrives.
-async fn give_up_unanswered<F: Future>(tap: &Tap, request: F) {
+pub(super) async fn give_up_unanswered<F: Future>(tap: &Tap, request: F) {
     tap.withhold_grants(true);
     let before = tap.withheld();
     let done = eventually("the store has done it", async || tap.withheld() > before);
@@ -134,7 +134,7 @@ async fn ask_and_give_up(lock: Lock, history: History, who: String, times: usize
 }
 
 /// Polls a future so often at the most, then drops it.
-async fn give_up_after<F: Future>(mut polls: u32, future: F) -> Option<F::Output> {
+pub(super) async fn give_up_after<F: Future>(mut polls: u32, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

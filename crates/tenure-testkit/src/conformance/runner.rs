@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::case::Case;
 use super::{
-    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, forcing, input,
-    leases, lines, nested, read_write, sides, simple,
+    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, fenced, forcing,
+    input, latch, leases, lines, nested, permits, read_write, semaphore, sides, simple,
 };
 use super::{late, looking, losses, owners, retrying, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -42,10 +42,21 @@ pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 's
 
 /// The cases of what one kind alone does, or every kind in the same way.
 fn of_their_own() -> Vec<Case> {
-    [simple::cases(), fair::cases(), lines::cases(), read_write::cases(), sides::cases(), input::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        simple::cases(),
+        fair::cases(),
+        lines::cases(),
+        read_write::cases(),
+        sides::cases(),
+        fenced::cases(),
+        semaphore::cases(),
+        permits::cases(),
+        latch::cases(),
+        input::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The cases of every lock that one at a time can have, as often as it likes.

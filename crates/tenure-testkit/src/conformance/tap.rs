@@ -92,7 +92,7 @@ impl Tap {
     }
 
     async fn on_the_way_back(&self, operation: &Operation) {
-        let entering = matches!(operation, Operation::Acquire { .. } | Operation::Reenter { .. });
+        let entering = is_acquire(operation) || matches!(operation, Operation::Reenter { .. });
         if entering && self.withholds.load(Ordering::SeqCst) {
             let delivery = self.delivery.notified();
             self.withheld.fetch_add(1, Ordering::SeqCst);
@@ -158,6 +158,11 @@ fn unanswered() -> StoreError {
     StoreError::new(StoreErrorKind::Unanswered, "no answer, as the case has it")
 }
 
+/// Whether a lock or permits are asked for.
+fn is_acquire(operation: &Operation) -> bool {
+    matches!(operation, Operation::Acquire { .. } | Operation::Take { .. })
+}
+
 impl<B: Backend> Backend for Tapped<B> {
     fn label(&self) -> Label {
         self.inner.label()
@@ -179,14 +184,14 @@ impl<B: Backend> Backend for Tapped<B> {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         self.tap.applied.fetch_add(1, Ordering::SeqCst);
-        if matches!(operation, Operation::Acquire { .. }) {
+        if is_acquire(operation) {
             self.tap.acquires.fetch_add(1, Ordering::SeqCst);
         }
         if self.tap.silent.load(Ordering::SeqCst) {
             tokio::time::sleep(within).await;
             return Err(unanswered());
         }
-        if matches!(operation, Operation::Acquire { .. }) && self.tap.loses_acquires.load(Ordering::SeqCst) {
+        if is_acquire(operation) && self.tap.loses_acquires.load(Ordering::SeqCst) {
             self.tap.lost.lock().unwrap().push((kind, key.clone(), operation.clone()));
             return Err(unanswered());
         }

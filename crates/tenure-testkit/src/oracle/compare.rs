@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tenure_core::kernel::Grant;
-use tenure_core::{Busy, Holder, Key, Outcome, Sight, Token};
+use tenure_core::kernel::{Grant, Latch};
+use tenure_core::{Busy, Holder, Key, Kind, Outcome, Sight, Token};
 
 /// What two clocks cannot tell apart.
 pub(super) struct Tolerance {
@@ -27,16 +27,19 @@ impl Tokens {
     /// Says in what the two differ, if they do.
     pub(super) fn compare(
         &mut self,
-        key: &Key,
+        (kind, key): (Kind, &Key),
         specified: &Outcome,
         answered: &Outcome,
         tolerance: &Tolerance,
     ) -> Result<(), &'static str> {
         match (specified, answered) {
             (Outcome::Granted(specified), Outcome::Granted(answered)) => {
-                self.compare_grants(key, *specified, *answered)
+                self.compare_grants((kind, key), *specified, *answered)
             }
-            (Outcome::Busy(specified), Outcome::Busy(answered)) => self.compare_busy(specified, answered, tolerance),
+            (Outcome::Busy(specified), Outcome::Busy(answered)) => {
+                self.compare_busy(kind, specified, answered, tolerance)
+            }
+            (Outcome::Latch(specified), Outcome::Latch(answered)) => self.compare_latches(key, *specified, *answered),
             (Outcome::Forced(specified), Outcome::Forced(answered))
             | (Outcome::Seen(specified), Outcome::Seen(answered)) => {
                 self.compare_sights(specified.as_ref(), answered.as_ref(), tolerance)
@@ -46,16 +49,37 @@ impl Tokens {
         }
     }
 
-    fn compare_grants(&mut self, key: &Key, specified: Grant, answered: Grant) -> Result<(), &'static str> {
+    fn compare_grants(
+        &mut self,
+        (kind, key): (Kind, &Key),
+        specified: Grant,
+        answered: Grant,
+    ) -> Result<(), &'static str> {
         if specified.count != answered.count {
             return Err("count");
         }
-        if let Some(known) = self.pairs.get(&specified.token) {
-            return if *known == answered.token { Ok(()) } else { Err("token: it is the same hold") };
+        if is_counted_alike(kind) {
+            return if specified.token == answered.token { Ok(()) } else { Err("token: it is counted") };
         }
-        self.pairs.insert(specified.token, answered.token);
-        match self.largest.insert(key.clone(), answered.token) {
-            Some(largest) if largest >= answered.token => Err("token: it is a later grant"),
+        self.compare_tokens(key, specified.token, answered.token)
+    }
+
+    fn compare_latches(&mut self, key: &Key, specified: Latch, answered: Latch) -> Result<(), &'static str> {
+        match (specified.round, answered.round) {
+            _ if (specified.was, specified.count) != (answered.was, answered.count) => Err("count"),
+            (None, None) => Ok(()),
+            (Some(specified), Some(answered)) => self.compare_tokens(key, specified, answered),
+            _ => Err("whether it has a round"),
+        }
+    }
+
+    fn compare_tokens(&mut self, key: &Key, specified: Token, answered: Token) -> Result<(), &'static str> {
+        if let Some(known) = self.pairs.get(&specified) {
+            return if *known == answered { Ok(()) } else { Err("token: it is the same hold") };
+        }
+        self.pairs.insert(specified, answered);
+        match self.largest.insert(key.clone(), answered) {
+            Some(largest) if largest >= answered => Err("token: it is a later grant"),
             _ => Ok(()),
         }
     }
@@ -77,8 +101,16 @@ impl Tokens {
         if specified.holders.len() != answered.holders.len() {
             return Err("how many hold");
         }
-        let mut holders = specified.holders.iter().zip(&answered.holders);
-        holders.try_for_each(|(specified, answered)| self.compare_holders(specified, answered, tolerance))?;
+        let (mut one, mut other): (Vec<&Holder>, Vec<&Holder>) =
+            (specified.holders.iter().collect(), answered.holders.iter().collect());
+        if specified.kind == Kind::Permits {
+            // A store need not know in which order they were taken.
+            one.sort_by_key(|holder| &holder.claim);
+            other.sort_by_key(|holder| &holder.claim);
+        }
+        let mut holders = one.into_iter().zip(other);
+        let kind = specified.kind;
+        holders.try_for_each(|(specified, answered)| self.compare_holders(kind, specified, answered, tolerance))?;
         // A line of clients is the store's own affair.
         if specified.kind.has_line()
             && (specified.waiters, specified.line.len()) != (answered.waiters, answered.line.len())
@@ -93,10 +125,16 @@ impl Tokens {
         if same { Ok(()) } else { Err("who waits") }
     }
 
-    fn compare_busy(&self, specified: &Busy, answered: &Busy, tolerance: &Tolerance) -> Result<(), &'static str> {
+    fn compare_busy(
+        &self,
+        kind: Kind,
+        specified: &Busy,
+        answered: &Busy,
+        tolerance: &Tolerance,
+    ) -> Result<(), &'static str> {
         match (&specified.holder, &answered.holder) {
             (None, None) => {}
-            (Some(specified), Some(answered)) => self.compare_holders(specified, answered, tolerance)?,
+            (Some(specified), Some(answered)) => self.compare_holders(kind, specified, answered, tolerance)?,
             _ => return Err("whether anybody holds"),
         }
         if specified.ahead != answered.ahead {
@@ -110,11 +148,16 @@ impl Tokens {
 
     fn compare_holders(
         &self,
+        kind: Kind,
         specified: &Holder,
         answered: &Holder,
         tolerance: &Tolerance,
     ) -> Result<(), &'static str> {
-        let token = specified.token.and_then(|token| self.pairs.get(&token)).copied();
+        let paired = |token: Token| if is_counted_alike(kind) { Some(token) } else { self.pairs.get(&token).copied() };
+        let token = specified.token.and_then(paired);
+        // Since when a permit is taken that anybody may give back, a store need not know.
+        let held_for =
+            if kind == Kind::Permits { answered.held_for.and(specified.held_for) } else { specified.held_for };
         if specified.claim != answered.claim {
             Err("claim")
         } else if specified.count != answered.count {
@@ -123,12 +166,17 @@ impl Tokens {
             Err("token")
         } else if !near(specified.remaining, answered.remaining, tolerance.remaining) {
             Err("remaining")
-        } else if !near(specified.held_for, answered.held_for, tolerance.held_for) {
+        } else if !near(held_for, answered.held_for, tolerance.held_for) {
             Err("held_for")
         } else {
             Ok(())
         }
     }
+}
+
+/// Whether tokens of this kind are the same everywhere: counted from one, or none at all.
+fn is_counted_alike(kind: Kind) -> bool {
+    matches!(kind, Kind::Fenced | Kind::Permits)
 }
 
 /// Whether two times are as near as this.

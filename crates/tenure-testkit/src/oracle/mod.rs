@@ -10,6 +10,7 @@
 //! A failure names its seed; `TENURE_SEED=…` replays it.
 
 mod compare;
+mod counts;
 
 use self::compare::{Tokens, Tolerance};
 use fastrand::Rng;
@@ -17,7 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tenure_core::kernel::{Cancelled, Record, Stepped, Time, step};
-use tenure_core::{Backend, Claim, Clock, Key, Kind, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, Token};
+use tenure_core::{
+    Backend, Claim, Clock, Key, Kind, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, StoreError,
+    StoreErrorKind, Token,
+};
 use tokio::task::JoinSet;
 
 /// How long a backend may take to answer; a replay is not about slow ones.
@@ -48,7 +52,11 @@ pub struct Tally {
 }
 
 /// The kinds that are replayed; the two sides of the read-write lock are one.
-pub const KINDS: [Kind; 4] = [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read];
+pub const KINDS: [Kind; 8] =
+    [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Fenced, Kind::Semaphore, Kind::Latch, Kind::Permits];
+
+/// The kinds that a key may be wanted as besides.
+const LOCKS: [Kind; 6] = [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Write, Kind::Fenced];
 
 /// How many steps are replayed of every kind on every backend.
 pub const STEPS: usize = 5_000;
@@ -85,7 +93,9 @@ async fn run<B: Backend>(backend: &B, kind: Kind, pace: &Pace, steps: usize, see
 impl Tally {
     /// Fails if a replay could not have found a disagreement.
     fn assert_telling(&self, kind: Kind, steps: usize, seed: u64) {
-        assert!(self.crossed * 10 >= self.compared, "{kind}: too few steps crossed an end, seed {seed}: {self:?}");
+        // A latch ends by nothing but its being counted down.
+        let crossed = if kind == Kind::Latch { self.compared } else { self.crossed };
+        assert!(crossed * 10 >= self.compared, "{kind}: too few steps crossed an end, seed {seed}: {self:?}");
         assert!(self.skipped * 5 < steps, "{kind}: too many steps were skipped, seed {seed}: {self:?}");
     }
 }
@@ -282,10 +292,16 @@ impl<'a, B: Backend> Replay<'a, B> {
             kind = known;
         } else if let Operation::Acquire { stay, .. } = &mut operation {
             // Whoever comes anew may take it for another kind.
-            let other = Kind::ALL[self.random.usize(..Kind::ALL.len())];
-            if self.random.u32(0..8) == 0 && !other.goes_with(kind) {
+            let other = match LOCKS[self.random.usize(..LOCKS.len())] {
+                // A bare number may be what another library's lock is, and the lines of these two may be one.
+                Kind::Simple | Kind::Fair if counts::is_counted(kind) => Kind::Reentrant,
+                other => other,
+            };
+            if counts::is_counted(kind) || (self.random.u32(0..8) == 0 && !other.goes_with(kind)) {
                 (kind, *stay) = (other, Stay::No);
             }
+        } else if counts::is_about(&operation) {
+            // It is told that the key is in use as another kind, if it is.
         } else if let Some(held) = record.kind().filter(|held| !held.goes_with(kind)) {
             kind = held;
         }
@@ -314,7 +330,11 @@ impl<'a, B: Backend> Replay<'a, B> {
         let key = self.locks[at].key.clone();
         let (sent, other_door) = (self.now(), self.random.bool());
         let answer = self.ask(kind, &key, operation, other_door).await;
-        let answer = answer.map_err(|error| format!("{kind} {key} {operation:?} failed: {error}"))?;
+        let refused = matches!(&answer, Err(error) if error.kind == StoreErrorKind::Conflict);
+        let answer = match answer {
+            Err(error) if !refused => return Err(format!("{kind} {key} {operation:?} failed: {error}")),
+            answer => answer.ok(),
+        };
         let answered = self.now();
         if answered.since(sent) > self.tolerance.slowest || self.ends_between(at, sent, answered) {
             // Both answers are right, and we do not know which one the store will go by: start over.
@@ -329,8 +349,18 @@ impl<'a, B: Backend> Replay<'a, B> {
         self.tally.compared += 1;
         self.tally.crossed += usize::from(crossed);
         self.tell(format!("{} µs: {kind} {key} {operation:?} gave {answer:?}", sent.as_micros()));
+        let Some(answer) = answer else {
+            // A store need not know what a count is of, as long as nobody has any of it.
+            let is_unheld = matches!(outcome, Outcome::Conflict(Kind::Semaphore | Kind::Permits | Kind::Latch));
+            // It may tell one who gives up a place that the key is in use as another kind by now, and leave it at that.
+            if outcome == Outcome::NotHeld && matches!(operation, Operation::Release { left: 0, .. }) {
+                self.locks = fresh_locks();
+                return Ok(());
+            }
+            return if is_unheld { Ok(()) } else { Err(format!("a conflict\n  specified: {outcome:?}")) };
+        };
         self.tokens
-            .compare(&key, &outcome, &answer, &self.tolerance)
+            .compare((kind, &key), &outcome, &answer, &self.tolerance)
             .map_err(|what| format!("{what}\n  specified: {outcome:?}\n  answered:  {answer:?}"))
     }
 
@@ -343,6 +373,9 @@ impl<'a, B: Backend> Replay<'a, B> {
 
     /// What one of the claims asks.
     fn operation(&mut self) -> (usize, Operation) {
+        if counts::is_counted(self.kind) && self.random.u32(0..10) > 0 {
+            return self.count();
+        }
         let any = self.random.usize(..self.claims.len());
         // What was cancelled is taken up again more often than chance would have it: there is little of it.
         let again = self.cancelled.filter(|_| self.random.bool());
@@ -383,26 +416,23 @@ impl<'a, B: Backend> Replay<'a, B> {
     }
 
     /// Asks the backend, by one of two doors where it has two.
-    async fn ask(&self, kind: Kind, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, String> {
+    async fn ask(&self, kind: Kind, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, StoreError> {
         match operation {
-            Operation::Renew { claim, lease } if other_door => {
+            Operation::Renew { claim, lease } if other_door && kind != Kind::Latch => {
                 let renewal = Renewal { kind, key: key.clone(), claim: claim.clone(), lease: *lease };
-                let held = self.backend.renew(&[renewal], ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
+                let held = self.backend.renew(&[renewal], ANSWER_WITHIN).await?;
                 match *held {
                     [true] => Ok(Outcome::Renewed),
                     [false] => Ok(Outcome::NotHeld),
-                    _ => Err(format!("one renewal has one answer, not {held:?}")),
+                    _ => panic!("one renewal has one answer, not {held:?}"),
                 }
             }
             Operation::Inspect if other_door => {
                 let pattern = Pattern::new(key.as_str());
-                let found = self.backend.list(&pattern, ANSWER_WITHIN).await.map_err(|error| error.to_string())?;
+                let found = self.backend.list(&pattern, ANSWER_WITHIN).await?;
                 Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, sight)| sight)))
             }
-            _ => {
-                let answer = self.backend.apply(kind, key, operation, ANSWER_WITHIN).await;
-                answer.map_err(|error| error.to_string())
-            }
+            _ => self.backend.apply(kind, key, operation, ANSWER_WITHIN).await,
         }
     }
 

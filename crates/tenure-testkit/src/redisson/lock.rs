@@ -21,8 +21,8 @@ struct Inner {
 /// One Java thread: the owner of what is locked on it. It does one thing at a time, in the order it was told to.
 #[derive(Clone)]
 pub struct JavaThread {
-    client: Redisson,
-    name: String,
+    pub(super) client: Redisson,
+    pub(super) name: String,
 }
 
 /// A lock as one Java thread uses it.
@@ -58,6 +58,11 @@ impl JavaThread {
         self.of_kind("lock", key)
     }
 
+    /// Redisson's fenced lock (`getFencedLock`).
+    pub fn fenced_lock(&self, key: &str) -> JavaLock {
+        self.of_kind("fenced", key)
+    }
+
     /// Redisson's fair lock (`getFairLock`).
     pub fn fair_lock(&self, key: &str) -> JavaLock {
         self.of_kind("fair", key)
@@ -73,7 +78,7 @@ impl JavaThread {
         self.of_kind("write", key)
     }
 
-    fn of_kind(&self, kind: &'static str, key: &str) -> JavaLock {
+    pub(super) fn of_kind(&self, kind: &'static str, key: &str) -> JavaLock {
         assert!(!key.is_empty() && !key.contains(char::is_whitespace), "the driver takes a key for one word: {key:?}");
         JavaLock { thread: self.clone(), kind, key: key.to_owned() }
     }
@@ -98,6 +103,11 @@ impl JavaLock {
     /// Waits for so long; whether it got in. It is free again when the lease ends.
     pub fn try_lock_for(&self, wait: Duration, lease: Duration) -> impl Future<Output = Answer<bool>> + Send + use<> {
         self.tell("tryLock", &[&millis(wait), &millis(lease)], value)
+    }
+
+    /// Waits for a fenced lock, and says its token; the watchdog renews it until it is unlocked.
+    pub fn lock_and_get_token(&self) -> impl Future<Output = Answer<u64>> + Send + use<> {
+        self.tell("lockAndGetToken", &[], value)
     }
 
     /// Gives the lock back.
@@ -143,7 +153,12 @@ impl JavaLock {
         })
     }
 
-    fn tell<T, R>(&self, verb: &str, args: &[&str], read: R) -> impl Future<Output = Answer<T>> + Send + use<T, R>
+    pub(super) fn tell<T, R>(
+        &self,
+        verb: &str,
+        args: &[&str],
+        read: R,
+    ) -> impl Future<Output = Answer<T>> + Send + use<T, R>
     where
         R: FnOnce(&str) -> Answer<T> + Send,
     {
@@ -164,6 +179,6 @@ fn hold(key: &str, who: &str, word: &str) -> Option<Hold> {
     Some(Hold { key: key.to_owned(), who: who.to_owned(), token: None, asked, granted, ended: Some(ended) })
 }
 
-fn millis(length: Duration) -> String {
+pub(super) fn millis(length: Duration) -> String {
     length.as_millis().to_string()
 }

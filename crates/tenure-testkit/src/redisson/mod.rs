@@ -4,6 +4,7 @@
 //! thread that waits for a lock is `let waiting = lock.lock();`.
 
 mod answer;
+mod counts;
 mod jvm;
 mod line;
 mod lock;
@@ -11,5 +12,6 @@ mod lock;
 mod tests;
 
 pub use self::answer::{Answer, Exception};
+pub use self::counts::{JavaLatch, JavaPermits, JavaSemaphore};
 pub use self::jvm::{Jvm, jvm};
 pub use self::lock::{JavaLock, JavaThread, Redisson};

@@ -31,9 +31,14 @@ final class Client {
         return threads.computeIfAbsent(name, ignored -> Executors.newSingleThreadExecutor(Client::daemon));
     }
 
+    RedissonClient redisson() {
+        return redisson;
+    }
+
     RLock lock(String kind, String key) {
         return switch (kind) {
             case "lock" -> redisson.getLock(key);
+            case "fenced" -> redisson.getFencedLock(key);
             case "fair" -> redisson.getFairLock(key);
             case "read" -> redisson.getReadWriteLock(key).readLock();
             case "write" -> redisson.getReadWriteLock(key).writeLock();

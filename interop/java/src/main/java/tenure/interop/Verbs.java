@@ -3,6 +3,7 @@ package tenure.interop;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
 import java.util.StringJoiner;
+import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
 
 /** What a thread can be told to do with a lock, and what it answers. */
@@ -11,7 +12,21 @@ final class Verbs {
 
     /** Does it on this thread, which is the lock's owner if it comes to that. */
     static String run(String verb, Client client, Words words) throws InterruptedException {
-        RLock lock = client.lock(words.next(), words.next());
+        String kind = words.next();
+        String key = words.next();
+        switch (kind) {
+            case "semaphore":
+                return Counts.run(verb, client.redisson().getSemaphore(key), words);
+            case "permits":
+                return Counts.run(verb, client.redisson().getPermitExpirableSemaphore(key), words);
+            case "latch":
+                return Counts.run(verb, client.redisson().getCountDownLatch(key), words);
+            default:
+                return run(verb, client.lock(kind, key), words);
+        }
+    }
+
+    private static String run(String verb, RLock lock, Words words) throws InterruptedException {
         return switch (verb) {
             case "lock" -> {
                 lock.lock(words.lease(), MILLISECONDS);
@@ -27,6 +42,11 @@ final class Verbs {
             case "holdCount" -> String.valueOf(lock.getHoldCount());
             case "isHeld" -> String.valueOf(lock.isHeldByCurrentThread());
             case "remainTimeToLive" -> String.valueOf(lock.remainTimeToLive());
+            case "lockAndGetToken" -> String.valueOf(((RFencedLock) lock).lockAndGetToken());
+            case "tryLockAndGetToken" -> {
+                Long token = ((RFencedLock) lock).tryLockAndGetToken(words.millis(), words.lease(), MILLISECONDS);
+                yield token == null ? "-" : String.valueOf(token);
+            }
             case "stress" -> stress(lock, words.millis(), words.millis());
             default -> throw new IllegalArgumentException("no such verb: " + verb);
         };

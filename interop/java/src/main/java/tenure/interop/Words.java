@@ -22,6 +22,11 @@ final class Words {
         return word;
     }
 
+    /** How many. */
+    int number() {
+        return Integer.parseInt(next());
+    }
+
     /** A length in milliseconds. */
     long millis() {
         return Long.parseLong(next());

@@ -1,0 +1,94 @@
+//! `tenure latch` and `tenure semaphore`.
+
+use crate::support::{Running, Store, eventually};
+
+crate::on_every_store!(
+    a_latch_is_counted_down_and_waited_for,
+    a_latch_that_is_shut_is_set_by_force_only,
+    an_id_counts_once,
+    a_latch_is_waited_for_in_bounds,
+    a_semaphore_is_set_and_shown,
+    what_makes_no_sense_is_refused,
+);
+
+fn count(store: &Store) -> u64 {
+    store.run(&["--format", "json", "latch", "get", "k"]).json()["count"].as_u64().unwrap()
+}
+
+fn a_latch_is_counted_down_and_waited_for(store: &Store) {
+    assert_eq!(store.run(&["latch", "get", "k"]).out, "k is open\n");
+    assert_eq!(store.run(&["latch", "wait", "k"]).code, 0);
+    assert_eq!(store.run(&["latch", "set", "k", "2"]).code, 0);
+    assert_eq!(store.run(&["latch", "get", "k"]).out, "k is shut, to be counted down 2 times\n");
+    let waiting = Running::start(store.tenure(&["latch", "wait", "k"]));
+    assert_eq!(store.run(&["--format", "json", "latch", "down", "k"]).json()["count"], 1);
+    assert_eq!(store.run(&["latch", "down", "k"]).out, "k is open\n");
+    let said = waiting.end();
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+fn a_latch_that_is_shut_is_set_by_force_only(store: &Store) {
+    assert_eq!(store.run(&["latch", "set", "k", "2"]).code, 0);
+    let said = store.run(&["latch", "set", "k", "5"]);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("give --force: latch=`k` count=2"), "{said:?}");
+    assert_eq!(count(store), 2);
+    assert_eq!(store.run(&["latch", "set", "--force", "k", "5"]).code, 0);
+    assert_eq!(count(store), 5);
+}
+
+fn an_id_counts_once(store: &Store) {
+    store.run(&["latch", "set", "k", "3"]);
+    for _ in 0..2 {
+        assert_eq!(store.run(&["latch", "down", "--id", "shard 1", "k"]).code, 0);
+    }
+    assert_eq!(count(store), 2);
+}
+
+fn a_latch_is_waited_for_in_bounds(store: &Store) {
+    store.run(&["latch", "set", "k", "3"]);
+    for wait in ["0s", "200ms"] {
+        let said = store.run(&["latch", "wait", "--wait", wait, "k"]);
+        assert_eq!(said.code, 75, "{said:?}");
+        assert!(said.err.contains("count=3"), "{said:?}");
+    }
+    store.run(&["latch", "set", "--force", "k", "1"]);
+    let waiting = Running::start(store.tenure(&["latch", "wait", "--wait", "1m", "k"]));
+    store.run(&["latch", "down", "k"]);
+    assert_eq!(waiting.end().code, 0);
+}
+
+fn a_semaphore_is_set_and_shown(store: &Store) {
+    assert_eq!(store.run(&["semaphore", "get", "k"]).out, "k has 0 permits to be had\n");
+    assert_eq!(store.run(&["semaphore", "set", "k", "5"]).code, 0);
+    assert_eq!(store.run(&["semaphore", "get", "k"]).out, "k has 5 of 5 permits to be had\n");
+    let shown = store.run(&["--format", "json", "semaphore", "get", "k"]).json();
+    assert_eq!((&shown["available"], &shown["permits"]), (&5.into(), &5.into()));
+    assert_eq!(shown["taken"]["holders"].as_array().unwrap().len(), 0);
+    assert_eq!(store.run(&["semaphore", "set", "k", "0"]).code, 0);
+    eventually("nobody gets in", || store.run(&["semaphore", "get", "k"]).out == "k has 0 of 0 permits to be had\n");
+}
+
+fn what_makes_no_sense_is_refused(store: &Store) {
+    for line in [
+        &["latch", "set", "k", "0"][..],
+        &["latch", "set", "k", "x"],
+        &["latch", "set", "k"],
+        &["latch", "set", ""],
+        &["latch", "down", "--id", "", "k"],
+        &["latch", "open", "k"],
+        &["latch"],
+        &["semaphore", "set", "k", "-1"],
+        &["semaphore", "set", "k", "4294967295"],
+        &["semaphore", "set", "k"],
+        &["semaphore"],
+    ] {
+        let said = store.run(line);
+        assert_eq!(said.code, 2, "{line:?}: {said:?}");
+        let errors = said.err.lines().filter(|line| line.starts_with("error: ")).count();
+        assert!(errors == 1 || line.len() == 1, "{line:?}: {said:?}");
+    }
+    store.run(&["latch", "set", "k", "2"]);
+    let said = store.run(&["run", "--no-wait", "k", "--", "true"]);
+    assert_eq!(said.code, 2, "{said:?}");
+}

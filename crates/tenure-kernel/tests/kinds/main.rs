@@ -1,0 +1,6 @@
+//! Each kind's invariants, over random histories.
+
+mod fenced;
+mod latch;
+mod semaphore;
+mod support;
