@@ -1,6 +1,6 @@
 //! The narrow waist: what a store must do for a client, and nothing more.
 
-use crate::{Card, Clock, Label, Port};
+use crate::{Card, Clock, Joint, Label, Port, Wanted};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
@@ -41,6 +41,15 @@ pub trait Backend: Send + Sync + 'static {
         operation: &Operation,
         within: Duration,
     ) -> impl Future<Output = Result<Outcome, StoreError>> + Send;
+
+    /// Takes several locks at one moment, all or none, as [`apply`](Backend::apply) would take each: asked again by the
+    /// same claims, it says the same again, and one claim that was cancelled is enough to refuse all. A store that cannot
+    /// do that for these says so, and is then asked for one after the other. At most [`Wanted::MOST`] at a time.
+    fn acquire_all(
+        &self,
+        wanted: &[Wanted],
+        within: Duration,
+    ) -> impl Future<Output = Result<Joint, StoreError>> + Send;
 
     /// Renews many holds at once and says for each whether it still holds. At most [`Renewal::BATCH`] at a time.
     fn renew(
@@ -168,6 +177,7 @@ pub(crate) trait DynBackend: Send + Sync {
         operation: &'a Operation,
         within: Duration,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>>;
+    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted], within: Duration) -> BoxFuture<'a, Result<Joint, StoreError>>;
     fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>>;
     fn list<'a>(
         &'a self,
@@ -204,6 +214,9 @@ impl<B: Backend> DynBackend for B {
         within: Duration,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>> {
         Box::pin(Backend::apply(self, kind, key, operation, within))
+    }
+    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted], within: Duration) -> BoxFuture<'a, Result<Joint, StoreError>> {
+        Box::pin(Backend::acquire_all(self, wanted, within))
     }
     fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
         Box::pin(Backend::renew(self, renewals, within))

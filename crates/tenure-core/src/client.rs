@@ -6,6 +6,7 @@ use crate::keeper::Keeper;
 use crate::latch::Latch;
 use crate::length::Length;
 use crate::lock::{Cards, Held, Lock};
+use crate::multi_lock::MultiLock;
 use crate::permits::Permits;
 use crate::rw_lock::RwLock;
 use crate::semaphore::Semaphore;
@@ -227,6 +228,17 @@ impl Client {
     /// As [`lock`](Client::lock).
     pub fn rw_lock(&self, key: &str) -> Result<RwLock, Error> {
         Ok(RwLock::new(self.lock_of(Kind::Read, key)?, self.lock_of(Kind::Write, key)?))
+    }
+
+    /// The re-entrant locks on several keys, held together: all or none. For locks of other kinds, or of other clients, see
+    /// [`MultiLock::new`].
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Client::lock), and if no key is named.
+    pub fn multi<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Result<MultiLock, Error> {
+        let locks: Vec<Lock> = keys.into_iter().map(|key| self.lock(key.as_ref())).collect::<Result<_, _>>()?;
+        MultiLock::new(locks)
     }
 
     /// The fenced lock on a key: the re-entrant lock, with tokens that are counted one by one in a counter of its own, for

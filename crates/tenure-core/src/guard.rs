@@ -107,6 +107,17 @@ impl Guard {
         Asker { owner: self.hold.owner.clone(), under: self.hold.lineage().cloned().collect(), demand: None }
     }
 
+    /// The terms begin at this moment: until now the lock was held for the sake of others that were still to come.
+    pub(crate) fn settle(&self, options: &Options, since: Moment) {
+        self.hold.settle(self.entry, acquire::terms(options), since);
+        self.client.shared.agenda.move_to(&self.hold, self.hold.next_look());
+    }
+
+    /// This token is cancelled when the lock is lost.
+    pub(crate) fn cancels(&self, token: &CancellationToken) {
+        self.hold.cancels(self.entry, token);
+    }
+
     /// The fencing token: larger than that of every earlier holder of the key, for ever. Hand it to whatever the lock
     /// protects and have older ones refused there. Re-entry keeps it.
     pub fn token(&self) -> Token {

@@ -249,6 +249,25 @@ impl Hold {
         }
     }
 
+    /// This token is cancelled when the entry is lost.
+    pub(crate) fn cancels(&self, entry: u32, token: &CancellationToken) {
+        let mut state = self.lock();
+        let already = matches!(state.phase, Phase::Lost(_));
+        match state.entry_mut(entry) {
+            Some(entry) if !already && entry.lost.is_none() => entry.lost_token = Some(token.clone()),
+            _ => token.cancel(),
+        }
+    }
+
+    /// One entry's terms are these, from this moment on.
+    pub(crate) fn settle(&self, number: u32, terms: Terms, since: Moment) {
+        let mut state = self.lock();
+        let Some(entry) = state.entry_mut(number) else { return };
+        entry.terms = terms;
+        entry.start(since);
+        state.keep_until = state.keep_until.max(terms.at_least.map(|least| since.plus(least)));
+    }
+
     /// Whether the claim is surely held at this moment.
     pub(crate) fn is_live(&self, now: Moment) -> bool {
         let state = self.lock();

@@ -118,6 +118,10 @@ impl Lock {
         Self { client: Arc::clone(client), kind, key }
     }
 
+    pub(crate) fn client(&self) -> &Arc<Inner> {
+        &self.client
+    }
+
     /// The key, with the client's prefix.
     pub fn key(&self) -> &Key {
         &self.key

@@ -1,7 +1,7 @@
 //! The memory backend: the kernel under a mutex, for tests, examples and single processes.
 
 use crate::wakeups::{Interest, Pusher, Topic};
-use crate::{Backend, Card, Clock, Guarantee, Label, ManualClock, Moment, Port, Renewal, StoreError};
+use crate::{Backend, Card, Clock, Guarantee, Joint, Label, ManualClock, Moment, Port, Renewal, StoreError, Wanted};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -138,6 +138,47 @@ impl Backend for Memory {
             }
         }
         Ok(outcome)
+    }
+
+    async fn acquire_all(&self, wanted: &[Wanted], _within: Duration) -> Result<Joint, StoreError> {
+        let (joint, called, listeners) = {
+            let mut state = self.lock();
+            let before: Vec<Option<Record>> = wanted.iter().map(|one| state.records.get(&one.key).cloned()).collect();
+            let watermark = state.watermark;
+            let (mut grants, mut called, mut in_the_way) = (Vec::with_capacity(wanted.len()), Vec::new(), None);
+            for (at, one) in wanted.iter().enumerate() {
+                match self.step(&mut state, one.kind, &one.key, &one.operation()) {
+                    (Outcome::Granted(grant), turns) => {
+                        grants.push(grant);
+                        called.extend(turns);
+                    }
+                    (other, _) => {
+                        in_the_way = Some(Joint::InTheWay { at, answer: Ok(other) });
+                        break;
+                    }
+                }
+            }
+            match in_the_way {
+                None => (Joint::Granted(grants), called, state.listeners.clone()),
+                Some(joint) => {
+                    // As if nobody had asked, whoever was called on the way included.
+                    state.watermark = watermark;
+                    for (one, record) in wanted.iter().zip(before) {
+                        match record {
+                            Some(record) => drop(state.records.insert(one.key.clone(), record)),
+                            None => drop(state.records.remove(&one.key)),
+                        }
+                    }
+                    (joint, Vec::new(), Vec::new())
+                }
+            }
+        };
+        for listener in &listeners {
+            for claim in &called {
+                listener.call(claim);
+            }
+        }
+        Ok(joint)
     }
 
     async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<bool>, StoreError> {

@@ -60,6 +60,11 @@ impl Queue {
         }
     }
 
+    /// Whether anybody has the turn, or waits for it.
+    pub(crate) fn is_in_use(&self, kind: Kind, key: &Key) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&(kind, key.clone()))
+    }
+
     /// The next in line, or nobody and the line is closed.
     fn next(&self, name: &Name) -> Option<oneshot::Sender<Turn>> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);

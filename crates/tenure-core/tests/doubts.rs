@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, Key, Kind, Label, Memory, Operation, Options, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, What,
+    Backend, Card, Client, Clock, Joint, Key, Kind, Label, Memory, Operation, Options, Outcome, Pattern, Port, Renewal,
+    Sight, StoreError, StoreErrorKind, Wanted, What,
 };
 
 /// How long an answer takes.
@@ -31,6 +31,10 @@ impl Backend for &'static Far {
 
     async fn apply(&self, kind: Kind, key: &Key, asked: &Operation, within: Duration) -> Result<Outcome, StoreError> {
         self.store.apply(kind, key, asked, within).await
+    }
+
+    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
+        self.store.acquire_all(wanted, within).await
     }
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {

@@ -1,6 +1,6 @@
 //! The backend: one script per operation.
 
-use crate::call::{Call, Hints, Renewals, Step};
+use crate::call::{Call, Hints, Renewals, Step, Together};
 use crate::count::reply::Looked;
 use crate::count::{self, Count, is_counted};
 use crate::driver::{Driver, Failure, Link, RedisRs};
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Busy, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay,
-    StoreError, StoreErrorKind,
+    Backend, Busy, Card, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay,
+    StoreError, StoreErrorKind, Wanted,
 };
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
@@ -284,6 +284,34 @@ impl Backend for Redis {
             Operation::Renew { .. } => reply::renewed(&answer),
             Operation::Release { left: 0, .. } => reply::released(&answer),
             _ => reply::left(&answer),
+        }
+    }
+
+    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
+        // A lock with a line has scripts of its own, and so has a claim that goes in beside others.
+        let at_once = |one: &Wanted| matches!(one.kind, Kind::Reentrant | Kind::Simple) && !one.claim.is_nested();
+        if !wanted.iter().all(at_once) {
+            return Ok(Joint::OneByOne);
+        }
+        let began = Instant::now();
+        let mut in_use = self.links.get(within).await?;
+        let look_at_clock = in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true);
+        let hints = Hints { look_at_clock, ..Hints::default() };
+        let answer = run_on(&mut in_use, &Together { all: wanted, hints }, began, within).await;
+        let granted = |token: &Value| matches!(token, Value::Int(token) if *token > 0);
+        let looked = matches!(&answer, Ok(Value::Array(parts))
+            if parts.first() == Some(&Value::Int(0)) && parts.iter().any(granted));
+        let joint = answer.and_then(|answer| reply::together(wanted, &answer));
+        if look_at_clock {
+            // Only a grant looks at the clock; a claim that held already is told its token of then, as text.
+            in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
+        }
+        match joint {
+            Ok(Joint::InTheWay { at, answer: Err(error) }) if error.kind == StoreErrorKind::Conflict => {
+                let (one, left) = (&wanted[at], within.saturating_sub(began.elapsed()));
+                Ok(Joint::InTheWay { at, answer: self.conflict(one.kind, &one.key, error, left).await })
+            }
+            joint => joint,
         }
     }
 

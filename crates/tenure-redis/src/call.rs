@@ -7,7 +7,7 @@ use crate::script::{self, Script, Scripts};
 use redis::{Cmd, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
-use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind};
+use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind, Wanted};
 
 /// A script, its keys and its arguments.
 pub(crate) trait Call: Sync {
@@ -106,7 +106,7 @@ impl Step<'_> {
             (Stay::Waited { .. }, Some(since)) => command.arg(since),
             _ => command.arg("waits"),
         };
-        if claim.is_nested() && !fenced {
+        if claim.is_nested() && self.kind == Kind::Reentrant {
             command.arg(Lineage(under));
         } else if stay == (Stay::Waited { more: true }) {
             command.arg("more");
@@ -310,6 +310,34 @@ impl Call for Renewals<'_> {
 /// What a claim is called on the server.
 fn name_of(kind: Kind, claim: &Claim) -> Cow<'_, [u8]> {
     if kind == Kind::Permits { member(claim) } else { Cow::Borrowed(claim.as_str().as_bytes()) }
+}
+
+/// Several locks to take at one moment.
+pub(crate) struct Together<'a> {
+    pub(crate) all: &'a [Wanted],
+    pub(crate) hints: Hints,
+}
+
+impl Call for Together<'_> {
+    fn script(&self) -> &'static Script {
+        &script::TOGETHER
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (6 * self.all.len() + 2, self.all.iter().map(|one| 3 * one.key.as_str().len() + 256).sum())
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        command.arg(1 + 3 * self.all.len()).arg(names::WATERMARK);
+        for one in self.all {
+            let tombstone = names::tombstone(&one.key, &one.claim, tenure_core::kernel::FIRST_ENTRY);
+            command.arg(one.key.as_str()).arg(tombstone).arg(names::line(&one.key));
+        }
+        command.arg(if self.hints.look_at_clock { "time" } else { "" });
+        for one in self.all {
+            command.arg(one.claim.as_str()).arg(Millis(one.lease)).arg(one.kind.name());
+        }
+    }
 }
 
 /// The claims that one stands under.

@@ -190,6 +190,9 @@ pub(crate) static LATCH: Script = script!("latch/keys", "common/number", "latch/
 pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspect");
 pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force");
 
+/// For those who take several locks at one moment.
+pub(crate) static TOGETHER: Script = script!("multi/acquire");
+
 /// For whoever looks.
 pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
 pub(crate) static FORCE: Script = script!("common/sight", "common/force");

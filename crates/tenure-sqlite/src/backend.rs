@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::{
-    Backend, Card, Clock, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
+    Backend, Card, Clock, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    StoreError, Wanted,
 };
 use tokio::sync::watch;
 
@@ -71,6 +72,11 @@ impl Backend for Sqlite {
         };
         let (key, operation) = (key.clone(), operation.clone());
         self.actor.ask(lane, within, move |file| file.apply(kind, &key, &operation)).await
+    }
+
+    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
+        let wanted = wanted.to_vec();
+        self.actor.ask(Lane::Second, within, move |file| file.acquire_all(&wanted)).await
     }
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {

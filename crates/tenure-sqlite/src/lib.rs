@@ -13,6 +13,7 @@ mod config;
 mod desk;
 mod error;
 mod file;
+mod joint;
 mod line;
 mod locks;
 mod machine;

@@ -95,7 +95,7 @@ impl File {
     ///
     /// To sync the disk for each of them would cost more than all the rest. So it is synced when a token is above the
     /// ceiling, which is then raised above many more; a boot that cannot know what was lost counts on from the ceiling.
-    fn hand_out(&self, token: Token) -> Result<(), Failure> {
+    pub(crate) fn hand_out(&self, token: Token) -> Result<(), Failure> {
         if token > self.meta("ceiling")? {
             if !self.lasts() {
                 return Err(Failure::MustLast);
@@ -141,14 +141,14 @@ impl File {
         Ok(Page { held, next: (looked == PAGE).then_some(last) })
     }
 
-    fn load(&self, key: &Key) -> Result<Option<Record>, Failure> {
+    pub(crate) fn load(&self, key: &Key) -> Result<Option<Record>, Failure> {
         let mut statement = self.db().prepare_cached("SELECT record FROM locks WHERE key = ?1")?;
         let mut rows = statement.query([bytes(key)])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         Ok(Some(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?.parse()?))
     }
 
-    fn store(&self, key: &Key, record: &Record) -> Result<(), Failure> {
+    pub(crate) fn store(&self, key: &Key, record: &Record) -> Result<(), Failure> {
         if record.is_empty() {
             self.db().prepare_cached("DELETE FROM locks WHERE key = ?1")?.execute([bytes(key)])?;
         } else {
@@ -163,7 +163,7 @@ impl File {
         Ok(())
     }
 
-    fn meta(&self, name: &str) -> Result<Token, Failure> {
+    pub(crate) fn meta(&self, name: &str) -> Result<Token, Failure> {
         let mut statement = self.db().prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
         let found: i64 = statement.query_row([name], |row| row.get(0))?;
         Ok(found.try_into().unwrap_or(0))

@@ -5,7 +5,7 @@ use crate::guard::Guard;
 use crate::hold::{Granted, Hold};
 use crate::inner::Inner;
 use crate::janitor::Chore;
-use crate::{Moment, Options, Owner, StoreError, StoreErrorKind};
+use crate::{Moment, Options, Owner, StoreError, StoreErrorKind, Wanted};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay, Want};
@@ -65,6 +65,23 @@ impl<'a> Armed<'a> {
             _ => {}
         }
         answer
+    }
+
+    /// What to ask of a store that is asked for several at one moment. From here on the request is under way.
+    pub(super) fn asks_with_others(&mut self) -> Wanted {
+        self.asking = true;
+        let (claim, under) = (self.claim.clone(), self.under.clone());
+        Wanted { kind: self.kind, key: self.key.clone(), claim, under, lease: self.lease }
+    }
+
+    /// It was answered; `granted` is none if it was not, and might still arrive.
+    pub(super) fn answered_with_others(&mut self, granted: Option<bool>) {
+        self.asking = false;
+        match granted {
+            Some(true) => self.has = Has::Hold,
+            Some(false) => {}
+            None => self.ghost = true,
+        }
     }
 
     pub(super) fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {

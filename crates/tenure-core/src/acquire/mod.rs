@@ -2,9 +2,11 @@
 
 mod again;
 mod armed;
+mod at_once;
 mod reenter;
 mod way;
 
+pub(crate) use at_once::{AtOnce, at_once};
 pub(crate) use reenter::reenter;
 
 use self::again::{Again, Schedule};
@@ -267,7 +269,8 @@ impl<'a> Attempt<'a> {
                     self.silence = None;
                     self.seen_off(&armed.claim, busy, shared.clock.now());
                 }
-                Ok(other) => return Err(self.turned_down(&other)),
+                Ok(Outcome::Short(permits)) => return Err(self.short(permits)),
+                Ok(other) => return Err(turned_down((self.kind, self.key), &other)),
                 Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
                 Err(error) => {
                     failures += 1;
@@ -330,37 +333,17 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// An answer that is neither a grant nor a reason to wait.
-    fn turned_down(&self, outcome: &Outcome) -> Error {
-        let error = match outcome {
-            Outcome::Conflict(held) => Error::new(
-                crate::ErrorKind::Conflict,
-                format!(
-                    "the key is held as another kind of lock, use that kind or another key: asked for={} held as={held}",
-                    self.kind
-                ),
+    /// There are only so many permits.
+    fn short(&self, permits: i64) -> Error {
+        let asked = self.demand.as_ref().map_or(1, |demand| demand.want.count());
+        Error::new(
+            crate::ErrorKind::Conflict,
+            format!(
+                "more permits are asked for than there are, ask for fewer or add some: asked for={asked} \
+                 permits={permits}"
             ),
-            Outcome::Short(permits) => Error::new(
-                crate::ErrorKind::Conflict,
-                format!(
-                    "more permits are asked for than there are, ask for fewer or add some: asked for={} \
-                     permits={permits}",
-                    self.demand.as_ref().map_or(1, |demand| demand.want.count())
-                ),
-            ),
-            Outcome::Deadlock(rival) => Error::new(
-                crate::ErrorKind::Conflict,
-                format!(
-                    "another reader waits to write and for this one to leave, so that neither would ever get in: \
-                     release this read lock and ask to write anew: the other is={rival}"
-                ),
-            ),
-            other => Error::new(
-                crate::ErrorKind::Unexpected,
-                format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
-            ),
-        };
-        error.about(self.key)
+        )
+        .about(self.key)
     }
 
     /// Not now: says so once, and remembers why.
@@ -464,7 +447,31 @@ impl Drop for Attempt<'_> {
     }
 }
 
-fn terms(options: &Options) -> Terms {
+/// An answer that is neither a grant nor a reason to wait.
+fn turned_down((kind, key): (Kind, &Key), outcome: &Outcome) -> Error {
+    let error = match outcome {
+        Outcome::Conflict(held) => Error::new(
+            crate::ErrorKind::Conflict,
+            format!(
+                "the key is held as another kind of lock, use that kind or another key: asked for={kind} held as={held}"
+            ),
+        ),
+        Outcome::Deadlock(rival) => Error::new(
+            crate::ErrorKind::Conflict,
+            format!(
+                "another reader waits to write and for this one to leave, so that neither would ever get in: \
+                 release this read lock and ask to write anew: the other is={rival}"
+            ),
+        ),
+        other => Error::new(
+            crate::ErrorKind::Unexpected,
+            format!("the store gave an answer that makes no sense to an acquire: {other:?}"),
+        ),
+    };
+    error.about(key)
+}
+
+pub(crate) fn terms(options: &Options) -> Terms {
     Terms {
         lease: options.span(),
         renew_every: options.renewal(),

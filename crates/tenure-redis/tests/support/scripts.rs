@@ -34,3 +34,4 @@ hash!(RENEW_NAMED, "permits/renew");
 hash!(GIVE_BACK, "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 hash!(SUPPLY_NAMED, "semaphore/supply_keys", "common/number", "permits/look", "common/supply");
 hash!(COUNT, "latch/keys", "common/number", "latch/count");
+hash!(TOGETHER, "multi/acquire");

@@ -6,13 +6,14 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure_core::{Backend, Client, Key, Kind, Lock, Operation, Options, Outcome, Store};
+use tenure_core::{Backend, Client, Joint, Key, Kind, Lock, Operation, Options, Outcome, Store, Wanted};
 
 /// A fixture, its type forgotten.
 trait Site: Send + Sync {
     fn store(&self) -> Store;
     fn tapped(&self, tap: &Arc<Tap>) -> Store;
     fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome>;
+    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted]) -> BoxFuture<'a, Joint>;
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>>;
 }
 
@@ -29,6 +30,14 @@ impl<F: Fixture> Site for F {
         let backend = self.backend();
         Box::pin(async move {
             let answer = backend.apply(kind, key, operation, Duration::from_secs(5)).await;
+            answer.expect("the store answers")
+        })
+    }
+
+    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted]) -> BoxFuture<'a, Joint> {
+        let backend = self.backend();
+        Box::pin(async move {
+            let answer = backend.acquire_all(wanted, Duration::from_secs(5)).await;
             answer.expect("the store answers")
         })
     }
@@ -110,6 +119,11 @@ impl Bench {
     /// Does something to a lock behind every client's back.
     pub(super) async fn apply(&self, kind: Kind, key: &Key, operation: &Operation) -> Outcome {
         self.site.apply(kind, key, operation).await
+    }
+
+    /// Takes several locks behind every client's back.
+    pub(super) async fn acquire_all(&self, wanted: &[Wanted]) -> Joint {
+        self.site.acquire_all(wanted).await
     }
 
     /// What the store still keeps of this case.

@@ -55,6 +55,7 @@ mod leases;
 mod lines;
 mod looking;
 mod losses;
+mod multi;
 mod nested;
 mod owners;
 mod permits;

@@ -4,7 +4,7 @@ use super::bench::Bench;
 use super::case::Case;
 use super::{
     Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, fenced, forcing,
-    input, latch, leases, lines, nested, permits, read_write, semaphore, sides, simple,
+    input, latch, leases, lines, multi, nested, permits, read_write, semaphore, sides, simple,
 };
 use super::{late, looking, losses, owners, retrying, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -52,6 +52,7 @@ fn of_their_own() -> Vec<Case> {
         semaphore::cases(),
         permits::cases(),
         latch::cases(),
+        multi::cases(),
         input::cases(),
     ]
     .into_iter()

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Clock, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
-    StoreErrorKind,
+    Backend, Card, Clock, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
+    StoreErrorKind, Wanted,
 };
 use tokio::sync::{Notify, watch};
 
@@ -206,6 +206,32 @@ impl<B: Backend> Backend for Tapped<B> {
         }
         self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
         self.tap.on_the_way_back(operation).await;
+        answer
+    }
+
+    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
+        self.tap.applied.fetch_add(1, Ordering::SeqCst);
+        self.tap.acquires.fetch_add(1, Ordering::SeqCst);
+        if self.tap.silent.load(Ordering::SeqCst) {
+            tokio::time::sleep(within).await;
+            return Err(unanswered());
+        }
+        if self.tap.loses_acquires.load(Ordering::SeqCst) {
+            let lost = wanted.iter().map(|one| (one.kind, one.key.clone(), one.operation()));
+            self.tap.lost.lock().unwrap().extend(lost);
+            return Err(unanswered());
+        }
+        let operation = wanted[0].operation();
+        let slow = self.tap.on_the_way(&operation).await;
+        let answer = self.inner.acquire_all(wanted, within).await;
+        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
+        // What was not tried was not asked.
+        if matches!(answer, Ok(Joint::OneByOne)) {
+            self.tap.applied.fetch_sub(1, Ordering::SeqCst);
+            self.tap.acquires.fetch_sub(1, Ordering::SeqCst);
+            return answer;
+        }
+        self.tap.on_the_way_back(&operation).await;
         answer
     }
 
