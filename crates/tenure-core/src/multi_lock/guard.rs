@@ -226,3 +226,33 @@ impl std::fmt::Debug for MultiGuard {
         f.debug_list().entries(&self.guards).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_of_sets_go_anywhere() {
+        fn goes_anywhere<T: Send + Sync + 'static>() {}
+        goes_anywhere::<MultiGuard>();
+        goes_anywhere::<crate::MultiLock>();
+    }
+
+    #[test]
+    fn the_worst_release_is_the_one_that_is_told() {
+        let lost = || Err(Error::new(ErrorKind::Lost, ""));
+        let unknown = || Err(Error::new(ErrorKind::Unknown, ""));
+        let kept = |seconds| Ok(Release::Kept(Duration::from_secs(seconds)));
+        let rising = [
+            Ok(Release::Released),
+            kept(1),
+            kept(2),
+            Ok(Release::Left),
+            Ok(Release::StillHeld(1)),
+            Ok(Release::StillHeld(2)),
+            unknown(),
+            lost(),
+        ];
+        assert!(rising.windows(2).all(|pair| weight(&pair[0]) < weight(&pair[1])));
+    }
+}

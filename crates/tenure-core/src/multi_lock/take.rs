@@ -131,6 +131,8 @@ impl<'a> Taking<'a> {
     /// is busy, all of the tie are given back, and that one is waited for next.
     async fn take_tie(&mut self, mut places: Vec<usize>) -> Result<(), Stop> {
         let before = self.held.len();
+        // Should they be two sides of one lock, one who writes goes on to read at once, but not the other way round.
+        places.sort_by_key(|at| self.locks[*at].kind() == Kind::Read);
         let mut tries = 0;
         loop {
             let first = self.take(places[0], self.patience[places[0]], &self.meanwhile).await?;
@@ -193,26 +195,27 @@ impl<'a> Taking<'a> {
     /// All are held: the terms begin now, for all alike.
     async fn settle(&self) -> Result<(), Stop> {
         let since: Vec<Moment> = self.held.iter().map(|(_, guard)| guard.now()).collect();
+        if self.held.len() > 1 && self.options.renewal().is_none() {
+            // Each begins with its whole lease, the ones that were taken first too.
+            let renewed = try_join_all(self.held.iter().map(async |(at, guard)| match guard.renew().await {
+                Ok(()) => Ok(()),
+                Err(error) if error.kind() == ErrorKind::Lost => Err(Stop::Lost(*at)),
+                // Whoever waits rides out an outage.
+                Err(error) if error.kind() == ErrorKind::Unavailable && !self.once => Err(Stop::Lost(*at)),
+                Err(error) => Err(Stop::Failed(error)),
+            }));
+            renewed.await?;
+        }
+        if let Some((at, _)) = self.held.iter().find(|(_, guard)| !guard.is_held()) {
+            return Err(Stop::Lost(*at));
+        }
+        // Last, and without a pause: what is given back from here on may be kept by `at_least`.
         if self.meanwhile != *self.options {
-            if self.options.renewal().is_none() {
-                // Each begins with its whole lease, the ones that were taken first too.
-                let renewed = try_join_all(self.held.iter().map(async |(at, guard)| match guard.renew().await {
-                    Ok(()) => Ok(()),
-                    Err(error) if error.kind() == ErrorKind::Lost => Err(Stop::Lost(*at)),
-                    // Whoever waits rides out an outage.
-                    Err(error) if error.kind() == ErrorKind::Unavailable && !self.once => Err(Stop::Lost(*at)),
-                    Err(error) => Err(Stop::Failed(error)),
-                }));
-                renewed.await?;
-            }
             for ((_, guard), since) in self.held.iter().zip(since) {
                 guard.settle(self.options, since);
             }
         }
-        match self.held.iter().find(|(_, guard)| !guard.is_held()) {
-            Some((at, _)) => Err(Stop::Lost(*at)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn in_the_way(&self, at: usize, contended: Option<Contended>) -> InTheWay {

@@ -117,6 +117,42 @@ async fn a_wait_cancelled_at_any_poll_leaves_nothing() {
     .await;
 }
 
+/// One of the set is held for a while, so that the cancelled one asks for all, takes some, waits, and takes the rest.
+#[tokio::test]
+async fn a_set_cancelled_at_any_poll_leaves_nothing() {
+    let server = RedisServer::start();
+    let other = client_of(&server).await;
+    for busy in [false, true] {
+        sweep(if busy { "a set that is not free" } else { "a set" }, async |cut| {
+            let client = client_of(&server).await;
+            let (mut events, set) = (client.events(), client.multi(["j", "k", "l"]).unwrap());
+            let releasing = if busy {
+                let held = gets_in(&other).await;
+                Some(tokio::spawn(async move {
+                    let waits = async { while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {} };
+                    // The first polls do not get as far as to wait.
+                    let _ = tokio::time::timeout(ms(50), waits).await;
+                    releases(held).await;
+                }))
+            } else {
+                None
+            };
+            let done = cut.off(set.lock()).await;
+            if let Some(releasing) = releasing {
+                soon("the holder leaves", releasing).await.unwrap();
+            }
+            if let Some(guard) = done {
+                assert_eq!(guard.unwrap().release().await.unwrap(), Release::Released);
+                return true;
+            }
+            eventually("all are free", LEASE / 2, || ["j", "k", "l"].iter().all(|key| !exists(&server, key))).await;
+            leaves_nothing(&server, &client).await;
+            false
+        })
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn a_re_entry_cancelled_at_any_poll_leaves_the_guard_as_it_was() {
     let server = RedisServer::start();

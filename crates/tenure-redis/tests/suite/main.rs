@@ -20,5 +20,6 @@ mod fault_storm;
 mod fault_wakeups;
 mod ghosts;
 mod leases;
+mod multi;
 mod polling;
 mod rights;

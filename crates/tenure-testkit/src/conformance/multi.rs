@@ -19,6 +19,9 @@ cases!("multi":
     a_set_that_is_free_takes_one_request,
     a_set_that_is_not_free_is_not_taken_in_part,
     a_set_of_many_is_held,
+    of_many_who_try_at_once_one_is_in,
+    all_are_renewed,
+    a_set_is_free_when_its_leases_end,
     the_order_in_which_keys_are_named_does_not_matter,
     sets_that_overlap_do_not_meet,
     a_lock_that_is_named_twice_is_held_once,
@@ -134,6 +137,44 @@ async fn a_set_of_many_is_held(bench: &Bench) {
         assert_eq!(client.list(&bench.key("*")).await.unwrap().len(), count);
         assert_eq!(guard.release().await.unwrap(), Release::Released);
     }
+    bench.assert_nothing_left().await;
+}
+
+async fn of_many_who_try_at_once_one_is_in(bench: &Bench) {
+    let clients = bench.clients(2).await;
+    let tries = (0..10).map(|number| {
+        let set = multi(bench, &clients[number % 2], &["a", "b", "c"]);
+        tokio::spawn(async move { set.try_lock().await.unwrap() })
+    });
+    let tried = join_all(tries).await.into_iter().map(Result::unwrap);
+    let guards: Vec<_> = tried.flatten().collect();
+    assert_eq!(guards.len(), 1);
+    assert!(guards[0].is_held());
+}
+
+async fn all_are_renewed(bench: &Bench) {
+    let client = bench.client().await;
+    let mut events = client.events();
+    let guard = multi(bench, &client, &["a", "b"]).lock_with(renewed(600)).await.unwrap();
+    let mut times = [0, 0];
+    while times.iter().any(|times| *times < 4) {
+        let renewed = heard(&mut events, "it is renewed", |what| matches!(what, What::Renewed)).await;
+        times[usize::from(renewed.key.as_str() == bench.key("b"))] += 1;
+        assert!(guard.is_held());
+    }
+    assert_eq!(guard.release().await.unwrap(), Release::Released);
+}
+
+async fn a_set_is_free_when_its_leases_end(bench: &Bench) {
+    let (client, other) = (bench.client().await, bench.client().await);
+    let began = Instant::now();
+    let guard = multi(bench, &client, &["a", "b"]).lock_with(unrenewed(1000)).await.unwrap();
+    let next = multi(bench, &other, &["b", "a"]).lock_timeout(millis(5000)).await.unwrap();
+    let waited = began.elapsed();
+    assert!(waited >= millis(980) && waited < millis(3000), "{waited:?}");
+    assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    assert!(next.is_held());
+    assert_eq!(next.release().await.unwrap(), Release::Released);
     bench.assert_nothing_left().await;
 }
 
