@@ -37,10 +37,11 @@ Examples:
   tenure run --lease 10s --wait 1m deploy -- make deploy
   tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
+  tenure run account:3 account:7 -- ./transfer.sh   # both, or neither; in any order
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
 The command finds TENURE_KEY, TENURE_TOKEN (the fencing token), TENURE_OWNER and the store's TENURE_URL in its \
-environment. \
+environment; for several keys, TENURE_KEY and TENURE_TOKEN have a line for each, in the same order. \
 A `tenure run` of the same key inside it goes in again instead of waiting for itself.
 
 The command keeps the terminal, its standard input and its signals; no shell is involved. \
@@ -262,8 +263,9 @@ pub(crate) struct Run {
     /// Write how it ended, as one line of JSON, to this file descriptor
     #[arg(long, value_name = "N", value_parser = number::descriptor)]
     pub(crate) status_fd: Option<u32>,
-    /// The lock
-    pub(crate) key: String,
+    /// The lock; several are held together, all or none
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,

@@ -8,7 +8,7 @@ use crate::output::Talk;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait, waitpid};
 use std::io;
 use std::time::Duration;
-use tenure::{Clock, Guard, Loss, Moment, Standing};
+use tenure::{Clock, Loss, Moment, MultiGuard, Standing};
 
 /// How often to look whether what a command left in its group has gone.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ pub(crate) struct Ended {
 /// When the command must be gone, and what is done about it.
 pub(crate) struct Supervisor<'a> {
     pub(crate) talk: Talk,
-    pub(crate) guard: &'a Guard,
+    pub(crate) guard: &'a MultiGuard,
     /// How long there is between SIGTERM and SIGKILL.
     pub(crate) grace: Duration,
     /// How long before the lease's end the command must be gone: killing takes a moment.
@@ -119,7 +119,7 @@ impl Supervisor<'_> {
             tokio::select! {
                 biased;
                 signal = self.signals.next() => self.heed(state, signal, clock).await,
-                why = self.guard.lost(), if state.lost.is_none() => self.lose(state, why, clock),
+                (_, why) = self.guard.lost(), if state.lost.is_none() => self.lose(state, why, clock),
                 () = clock.sleep_until(next) => match state.lost {
                     // The lease may have been renewed while we slept.
                     None if self.guard.remaining() > self.slack + self.grace => {}

@@ -21,6 +21,11 @@ impl Line {
         &self.0
     }
 
+    /// Whether there is a `--` in it.
+    pub(super) fn has_dashes(&self) -> bool {
+        self.0.iter().any(|word| word == "--")
+    }
+
     /// A word, or a part of one, as it may be shown; none if it may have a password in it.
     pub(super) fn shown(&self, word: impl AsRef<OsStr>) -> Option<String> {
         let word = word.as_ref();
@@ -53,6 +58,14 @@ impl Line {
         has(text, &SUSPECT) || self.torn().any(is_it) || self.urls().any(|url| *url == *text)
     }
 
+    /// Whether a word that was taken for a key is a URL, or the rest of one that should have been quoted.
+    pub(super) fn is_of_url(&self, word: &str) -> bool {
+        let begins = |scheme: &&str| word.starts_with(*scheme);
+        has(word, &["://", "password="])
+            || ["redis:", "rediss:"].iter().any(begins)
+            || (self.0.iter().any(|url| is_cut_off(&url.to_string_lossy())) && self.torn().any(|torn| *torn == *word))
+    }
+
     /// The rest of URLs whose passwords have spaces in them, and which should have been quoted.
     fn torn(&self) -> impl Iterator<Item = &OsString> {
         // A command after `--` that has an `@` in it ends no URL of ours.
@@ -73,6 +86,13 @@ impl Line {
     fn urls(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.0.windows(2).filter(|pair| pair[0] == "--url").map(|pair| pair[1].to_string_lossy())
     }
+}
+
+/// Whether a URL has a password that has not come to its end: what looks like a port is no number.
+fn is_cut_off(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else { return false };
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    !host.contains('@') && host.rsplit_once(':').is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn has(text: &str, parts: &[&str]) -> bool {
@@ -97,6 +117,18 @@ mod tests {
             assert_eq!(line.shown(word), None, "{word}");
         }
         assert_eq!(line.shown("ä".repeat(100_000)), Some(format!("{}…", "ä".repeat(100))));
+    }
+
+    #[test]
+    fn a_url_is_no_key_among_others() {
+        let torn = line("tenure --url redis://:one run two three@host k -- true");
+        for word in ["redis://h", "rediss:x", "two", "three@host"] {
+            assert!(torn.is_of_url(word), "{word}");
+        }
+        assert!(!torn.is_of_url("k"));
+        for url in ["redis://db1", "redis://db1:6379/0", "redis://me:pw@db1:6379", "sqlite:/a"] {
+            assert!(!line(&format!("tenure --url {url} run a me@host -- true")).is_of_url("me@host"), "{url}");
+        }
     }
 
     #[test]

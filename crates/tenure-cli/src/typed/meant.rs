@@ -11,14 +11,17 @@ use std::ffi::OsString;
 pub(super) struct Meant {
     pub(super) command: Option<String>,
     pub(super) key: Option<String>,
+    /// What else stands where keys do.
+    pub(super) more: Option<String>,
 }
 
 impl Meant {
     pub(super) fn by(line: &Line) -> Self {
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(line.words()).ok();
-        matches.as_ref().and_then(clap::ArgMatches::subcommand).map_or_else(Self::default, |(command, args)| Self {
-            command: Some(command.into()),
-            key: args.try_get_one("key").ok().flatten().cloned(),
+        matches.as_ref().and_then(clap::ArgMatches::subcommand).map_or_else(Self::default, |(command, args)| {
+            let mut keys = args.try_get_many::<String>("keys").ok().flatten().into_iter().flatten().cloned();
+            let key = args.try_get_one("key").ok().flatten().cloned().or_else(|| keys.next());
+            Self { command: Some(command.into()), key, more: keys.next() }
         })
     }
 

@@ -32,9 +32,12 @@ fn missing(line: &Line, what: &[&str]) -> String {
     let meant = Meant::by(line);
     let (tenure, key) = (meant.tenure(), line.typed(meant.key.as_deref().unwrap_or_default(), "KEY"));
     match (what, meant.command.as_deref()) {
-        (["<KEY>", "<CMD>..."], _) => format!("name the lock and the command to run: {tenure} KEY -- CMD …"),
+        (["<KEY>...", "<CMD>..."], _) => format!("name the lock and the command to run: {tenure} KEY -- CMD …"),
+        (["<CMD>..."], _) if meant.more.is_some() && !line.has_dashes() => {
+            stray::dashes(line, &meant.more.unwrap_or_default())
+        }
         (["<CMD>..."], _) => format!("name the command to run after `--`: {tenure} {key} -- CMD …"),
-        (["<KEY>"], Some("run")) => format!("name the lock before `--`: {tenure} KEY -- CMD …"),
+        (["<KEY>..."], Some("run")) => format!("name the lock before `--`: {tenure} KEY -- CMD …"),
         (["<KEY>"], Some("release")) => format!("name the lock: {tenure} --force KEY"),
         (["<KEY>"], _) => format!("name the lock: {tenure} KEY"),
         (["--force"], _) => format!("add --force to take the lock from whoever holds it: {tenure} --force {key}"),

@@ -26,6 +26,8 @@ pub(super) fn command(line: &Line, error: &clap::Error) -> String {
 pub(super) fn argument(line: &Line, error: &clap::Error) -> String {
     let (stray, meant) = (one(error, ContextKind::InvalidArg), Meant::by(line));
     match meant.command.as_deref() {
+        // An option after a second word is the command's, most likely.
+        Some("run") if meant.more.is_some() && !line.has_dashes() => dashes(line, &meant.more.unwrap_or_default()),
         _ if stray.starts_with('-') && stray != "-" && !is_behind_dashes(line, stray) => {
             option(line, error, stray, &meant)
         }
@@ -72,16 +74,10 @@ fn option(line: &Line, error: &clap::Error, stray: &str, meant: &Meant) -> Strin
 }
 
 /// What clap takes for a word too many is the command, most likely.
-fn dashes(line: &Line, stray: &str) -> String {
-    let has_dashes = line.words().iter().skip_while(|word| *word != stray).any(|word| word == "--");
-    let rule = if has_dashes {
-        // They may be the command's own, or the key may be in two pieces.
-        "write `--` right after the key, or quote a key of more than one word"
-    } else {
-        "write `--` between the key and the command"
-    };
+pub(super) fn dashes(line: &Line, stray: &str) -> String {
+    let rule = "write `--` between the key and the command";
     let Some(run) = meant::with_dashes(line, stray) else { return format!("{rule}: tenure run KEY -- CMD …") };
-    let (key, command) = (line.typed(&run.key, "KEY"), line.typed(&run.command[0], "CMD"));
+    let (key, command) = (line.typed(&run.keys[0], "KEY"), line.typed(&run.command[0], "CMD"));
     format!("{rule}: tenure run {key} -- {command}{}", if run.command.len() > 1 { " …" } else { "" })
 }
 

@@ -27,6 +27,9 @@ crate::on_every_store!(
     a_lock_that_is_kept_shows_who_keeps_it,
     max_hold_ends_the_command,
     waiters_are_counted,
+    several_locks_are_held_together,
+    of_several_locks_one_that_is_held_is_enough,
+    a_nested_run_goes_into_any_of_several,
     eight_processes_count_to_320,
 );
 
@@ -120,6 +123,53 @@ fn the_label_is_what_others_see(store: &Store) {
     // On a screen, other people's text plays no tricks.
     let shown = store.run(&["inspect", "k"]);
     assert!(shown.out.contains("nightly \\u{1b}[31mbackup"), "{shown:?}");
+}
+
+fn several_locks_are_held_together(store: &Store) {
+    let script = "echo \"$TENURE_KEY\"; echo \"$TENURE_TOKEN\"; echo done; read line";
+    for kind in ["reentrant", "fair", "simple"] {
+        let mut command = store.tenure(&["run", "--kind", kind, "b", "a b", "b", "--", "sh", "-c", script]);
+        command.stdin(Stdio::piped());
+        let mut holder = Running::start(command);
+        let lines: Vec<String> = (0..5).map(|_| holder.line()).collect();
+        assert_eq!((&*lines[0], &*lines[1], &*lines[4]), ("a b", "b", "done"), "a line for each key, in order");
+        let tokens: Vec<u64> = lines[2..4].iter().map(|token| token.parse().unwrap()).collect();
+        for (key, token) in ["a b", "b"].into_iter().zip(tokens) {
+            let seen = store.run(&["--format", "json", "inspect", key]).json();
+            assert_eq!((&seen["token"], &seen["kind"]), (&token.into(), &kind.into()), "{seen}");
+        }
+        drop(holder.child.stdin.take());
+        assert_eq!(holder.end().code, 1);
+        assert!(!store.is_held("a b") && !store.is_held("b"));
+    }
+}
+
+fn of_several_locks_one_that_is_held_is_enough(store: &Store) {
+    let _holder = store.hold("b");
+    for wait in [&["--no-wait"][..], &["--wait", "200ms"]] {
+        let said = store.run(&[&["run"][..], wait, &["c", "b", "a", "--", "echo", "ran"]].concat());
+        assert_eq!((said.code, said.out.as_str()), (75, ""), "{said:?}");
+        assert!(said.err.contains("key=`b`") && said.err.contains("holder="), "{said:?}");
+        assert!(!store.is_held("a") && !store.is_held("c"));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("status");
+    let mut shell = std::process::Command::new("sh");
+    let line = format!("\"$0\" run --status-fd 3 c a -- true 3>{}", file.display());
+    shell.args(["-c", &line, env!("CARGO_BIN_EXE_tenure")]).env("TENURE_URL", store.url());
+    assert_eq!(Said::of(&mut shell).code, 0);
+    let status: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert!(status["key"].is_null() && status["token"].is_null(), "{status}");
+    let locks = status["locks"].as_array().unwrap();
+    assert_eq!((locks.len(), &locks[0]["key"], &locks[1]["key"]), (2, &"a".into(), &"c".into()), "{status}");
+    assert!(locks.iter().all(|lock| lock["token"].is_u64()), "{status}");
+}
+
+fn a_nested_run_goes_into_any_of_several(store: &Store) {
+    let inner = "\"$0\" run --no-wait b c -- echo in; \"$0\" run --no-wait a -- echo too";
+    let said = store.run(&["run", "a", "b", "--", "sh", "-c", inner, env!("CARGO_BIN_EXE_tenure")]);
+    assert_eq!((said.code, said.out.as_str()), (0, "in\ntoo\n"), "{said:?}");
+    assert!(["a", "b", "c"].iter().all(|key| !store.is_held(key)));
 }
 
 /// A holder that tells under which owner it holds.

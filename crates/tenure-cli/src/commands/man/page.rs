@@ -13,7 +13,10 @@ const ENVIRONMENT: [(&str, &str); 7] = [
         "The store that keeps the locks, unless --url names one; set for the command that tenure run --url starts. Empty \
          is as good as not set.",
     ),
-    ("TENURE_KEY, TENURE_TOKEN", "The lock and its fencing token, set for the command that tenure run starts."),
+    (
+        "TENURE_KEY, TENURE_TOKEN",
+        "The lock and its fencing token, set for the command that tenure run starts; a line for each if there are several.",
+    ),
     (
         "TENURE_OWNER",
         "Who holds the lock, set for the command that tenure run starts. A tenure run that finds it goes in again \

@@ -9,7 +9,7 @@ use crate::store;
 use std::fmt::Write;
 use std::future::pending;
 use std::time::{Duration, Instant};
-use tenure::{Client, Guard, Lock, Place};
+use tenure::{Client, Held, Lock, MultiGuard, MultiLock, Place};
 
 /// Who has waited for so long is told for whom.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -27,17 +27,18 @@ pub(super) async fn connect(common: &Common, talk: Talk, args: &Run, terms: &Ter
     store::connect(common, talk, builder).await
 }
 
-/// Takes the lock.
+/// Takes the locks.
 pub(super) async fn take(
     talk: Talk,
     args: &Run,
     terms: &Terms,
     client: &Client,
     began: Instant,
-) -> Result<Guard, Failure> {
-    let lock = client.lock_of(args.kind, &args.key)?;
+) -> Result<MultiGuard, Failure> {
+    let locks: Vec<Lock> = args.keys.iter().map(|key| client.lock_of(args.kind, key)).collect::<Result<_, _>>()?;
+    let locks = MultiLock::new(locks)?;
     if args.no_wait {
-        return attempt(&lock, terms).await;
+        return attempt(&locks, terms).await;
     }
     let mut options = terms.options.clone();
     if let Some(wait) = args.wait {
@@ -47,35 +48,43 @@ pub(super) async fn take(
     let place = Place::new();
     tokio::select! {
         biased;
-        taken = lock.lock_with(options.place(&place)) => Ok(taken?),
-        never = tell(talk, &lock, &place) => match never {},
+        taken = locks.lock_with(options.place(&place)) => Ok(taken?),
+        never = tell(talk, client, &locks, &place) => match never {},
     }
 }
 
 /// One attempt.
-async fn attempt(lock: &Lock, terms: &Terms) -> Result<Guard, Failure> {
+async fn attempt(locks: &MultiLock, terms: &Terms) -> Result<MultiGuard, Failure> {
     let began = Instant::now();
-    match lock.try_lock_with(terms.options.clone()).await? {
+    match locks.try_lock_with(terms.options.clone()).await? {
         Some(guard) => Ok(guard),
-        None => {
-            let key = lock.key().as_str();
-            // Good to know, never worth failing for.
-            let seen = lock.inspect().await.ok().flatten().map_or_else(|| Seen::free(key), Seen::from);
-            Err(busy(&seen, began.elapsed()))
-        }
+        None => Err(busy(&in_the_way(locks, |_| true).await, began.elapsed())),
     }
 }
 
+/// The first of the locks that somebody holds who is meant; the first of all if nobody does any more.
+async fn in_the_way(locks: &MultiLock, is_meant: impl Fn(&Held) -> bool) -> Seen {
+    for lock in locks.locks() {
+        // Good to know, never worth failing for.
+        if let Some(held) = lock.inspect().await.ok().flatten().filter(&is_meant) {
+            return held.into();
+        }
+    }
+    Seen::free(locks.locks()[0].key().as_str())
+}
+
 /// Tells a person at a terminal for whom they wait, and nobody else.
-async fn tell(talk: Talk, lock: &Lock, place: &Place) -> std::convert::Infallible {
+async fn tell(talk: Talk, client: &Client, locks: &MultiLock, place: &Place) -> std::convert::Infallible {
     if !talk.is_watched() {
         return pending().await;
     }
     tokio::time::sleep(PATIENCE).await;
-    let spinner = Spinner::new(talk, &waiting(&Seen::free(lock.key().as_str()), place.position()));
+    let spinner = Spinner::new(talk, &waiting(&Seen::free(locks.locks()[0].key().as_str()), place.position()));
     loop {
-        if let Ok(Some(held)) = lock.inspect().await {
-            spinner.say(&waiting(&held.into(), place.position()));
+        // While it waits for one, it has some of the others itself.
+        let seen = in_the_way(locks, |held| held.holder().claim.client() != client.id()).await;
+        if !seen.holders.is_empty() {
+            spinner.say(&waiting(&seen, place.position()));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

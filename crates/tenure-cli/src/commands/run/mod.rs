@@ -14,7 +14,7 @@ use crate::output::{self, Talk};
 use status::{Report, Status};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tenure::{Client, ErrorKind, Guard};
+use tenure::{Client, ErrorKind, Key, MultiGuard};
 use terms::Terms;
 
 /// How long the end may take when the store has gone away; the lease ends what is left then.
@@ -25,7 +25,7 @@ const INTERRUPT: i32 = 2;
 
 /// Runs the command. Says what went wrong, here and on the status descriptor.
 pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
-    let mut report = Report::new(&args.key);
+    let mut report = Report::new(&args.keys);
     let outcome = match Status::open(args.status_fd) {
         Ok(status) => {
             let outcome = attempt(common, talk, &args, &mut report).await;
@@ -75,7 +75,7 @@ impl End {
 }
 
 async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -> Result<End, Failure> {
-    check_key(&args.key)?;
+    args.keys.iter().try_for_each(|key| check_key(key))?;
     let terms = Terms::of(args)?;
     child::look_up(&args.command[0], std::env::var_os("PATH").as_deref())?;
     let mut signals = Signals::deadly().map_err(|error| unstarted(&error))?;
@@ -94,8 +94,9 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
 
     let since = Instant::now();
     let mut env = vec![
-        ("TENURE_KEY", args.key.clone()),
-        ("TENURE_TOKEN", guard.token().to_string()),
+        // A line for each: keys have no line breaks in them.
+        ("TENURE_KEY", guard.keys().map(Key::as_str).collect::<Vec<_>>().join("\n")),
+        ("TENURE_TOKEN", guard.tokens().map(|(_, token)| token.to_string()).collect::<Vec<_>>().join("\n")),
         ("TENURE_OWNER", guard.lineage()),
     ];
     // A `tenure run` inside it is to go in again, and not to another store. An empty one counts too: `--url ''` stands
@@ -129,7 +130,7 @@ async fn hold(
     talk: Talk,
     args: &Run,
     terms: &Terms,
-    guard: &Guard,
+    guard: &MultiGuard,
     (env, signals): (&[(&str, String)], &mut Signals),
     report: &mut Report,
 ) -> Result<End, Failure> {
@@ -163,7 +164,7 @@ async fn hold(
 }
 
 /// Gives the lock back. An error if it turns out not to have been ours any more.
-async fn give_back(talk: Talk, client: &Client, guard: Guard, well: bool) -> Result<(), Failure> {
+async fn give_back(talk: Talk, client: &Client, guard: MultiGuard, well: bool) -> Result<(), Failure> {
     let released = if well && guard.is_held() {
         guard.release().await
     } else {
@@ -189,7 +190,7 @@ fn lost(why: &str, args: &Run) -> Failure {
         Reason::Lost,
         format!(
             "the lock was lost and the command was stopped, check what it left half-done: {why} key=`{}`",
-            args.key
+            args.keys.join("`, `")
         ),
     )
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::time::Duration;
-use tenure::Guard;
+use tenure::MultiGuard;
 
 /// How it ended.
 #[derive(Debug, Serialize)]
@@ -22,9 +22,12 @@ pub(super) struct Report {
     outcome: &'static str,
     /// Our exit code.
     code: u8,
-    key: String,
-    /// None if the lock was not taken.
+    /// None if there are several.
+    key: Option<String>,
+    /// None if the lock was not taken, or if there are several.
     token: Option<u64>,
+    /// Every lock.
+    locks: Vec<Taken>,
     waited_ms: Option<u64>,
     held_ms: Option<u64>,
     /// The command's own exit code; none if a signal killed it, or if it never started.
@@ -33,13 +36,22 @@ pub(super) struct Report {
     error: Option<String>,
 }
 
+/// One of the locks.
+#[derive(Debug, Serialize)]
+struct Taken {
+    key: String,
+    /// None if it was not taken.
+    token: Option<u64>,
+}
+
 impl Report {
-    pub(super) fn new(key: &str) -> Self {
+    pub(super) fn new(keys: &[String]) -> Self {
         Self {
             outcome: "",
             code: 0,
-            key: key.to_owned(),
+            key: if let [key] = keys { Some(key.clone()) } else { None },
             token: None,
+            locks: keys.iter().map(|key| Taken { key: key.clone(), token: None }).collect(),
             waited_ms: None,
             held_ms: None,
             command_code: None,
@@ -48,8 +60,9 @@ impl Report {
         }
     }
 
-    pub(super) fn held(&mut self, guard: &Guard, waited: Duration) {
-        self.token = Some(guard.token());
+    pub(super) fn held(&mut self, guard: &MultiGuard, waited: Duration) {
+        self.locks = guard.tokens().map(|(key, token)| Taken { key: key.to_string(), token: Some(token) }).collect();
+        self.token = if let [lock] = &*self.locks { lock.token } else { None };
         self.waited_ms = Some(millis(waited));
     }
 
