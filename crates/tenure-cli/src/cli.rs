@@ -1,12 +1,11 @@
 //! What can be typed: clap and nothing else.
 
+use crate::kind::{Sort, Sorts};
 use crate::{duration, number};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::time::Duration;
-use tenure::Kind;
 
 const ABOUT: &str = "Run a program while holding a lock that every process that uses the same store respects";
 
@@ -241,9 +240,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// What kind of lock: `simple` is cheaper, and does not let its holder in again; `fair` is first come, first served;
-    /// `read` is for many at once, `write` for one alone
-    #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = kind())]
-    pub(crate) kind: Kind,
+    /// `read` is for many at once, `write` for one alone; `semaphore:3` is for three at a time; `fenced` counts its tokens
+    /// as Redisson does
+    #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = Sorts, hide_possible_values = true)]
+    pub(crate) kind: Sort,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
     #[arg(long, value_name = "D", value_parser = duration::some)]
     pub(crate) max_hold: Option<Duration>,
@@ -269,11 +269,6 @@ pub(crate) struct Run {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
-}
-
-/// Reads a kind; clap knows all there are, for its completions.
-fn kind() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.name())).try_map(|word| word.parse::<Kind>())
 }
 
 /// `tenure demo`

@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod duration;
 mod exit;
+mod kind;
 mod number;
 mod output;
 mod store;

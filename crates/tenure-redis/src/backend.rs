@@ -63,7 +63,12 @@ impl Redis {
             Ok((_, Some(sight))) if !is_ours_or_shared(&sight) => Err(no_lock()),
             Ok((Some(held), _)) if !held.goes_with(kind) => Ok(Outcome::Conflict(held)),
             Err(no_lock) if no_lock.kind == StoreErrorKind::Conflict => Err(no_lock),
-            // It is gone by now, or there is no telling.
+            // It ended between the two looks, so that the next attempt says more.
+            Ok((None, None)) => Err(StoreError::new(
+                StoreErrorKind::Unreachable,
+                "the key was in use for something else, which has ended since: try again",
+            )),
+            // There is no telling.
             _ => Err(error),
         }
     }

@@ -19,9 +19,14 @@ impl Meant {
     pub(super) fn by(line: &Line) -> Self {
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(line.words()).ok();
         matches.as_ref().and_then(clap::ArgMatches::subcommand).map_or_else(Self::default, |(command, args)| {
+            // Some commands have commands of their own.
+            let (command, args) = match args.subcommand() {
+                Some((own, args)) => (format!("{command} {own}"), args),
+                None => (command.to_owned(), args),
+            };
             let mut keys = args.try_get_many::<String>("keys").ok().flatten().into_iter().flatten().cloned();
             let key = args.try_get_one("key").ok().flatten().cloned().or_else(|| keys.next());
-            Self { command: Some(command.into()), key, more: keys.next() }
+            Self { command: Some(command), key, more: keys.next() }
         })
     }
 

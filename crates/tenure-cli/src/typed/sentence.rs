@@ -15,7 +15,9 @@ use std::error::Error;
 /// What is wrong, and what to do.
 pub(super) fn of(line: &Line, error: &clap::Error) -> String {
     match error.kind() {
-        ErrorKind::MissingSubcommand => format!("name a command: {}", stray::commands()),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            format!("name a command: {}", stray::commands(line))
+        }
         ErrorKind::MissingRequiredArgument => missing(line, &all(error, ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => stray::command(line, error),
         ErrorKind::UnknownArgument => stray::argument(line, error),
@@ -38,6 +40,14 @@ fn missing(line: &Line, what: &[&str]) -> String {
         }
         (["<CMD>..."], _) => format!("name the command to run after `--`: {tenure} {key} -- CMD …"),
         (["<KEY>..."], Some("run")) => format!("name the lock before `--`: {tenure} KEY -- CMD …"),
+        ([.., "<COUNT>"], _) => format!("name the latch, and how often it is to be counted down: {tenure} {key} COUNT"),
+        ([.., "<PERMITS>"], _) => {
+            format!("name the semaphore, and how many permits there are to be: {tenure} {key} PERMITS")
+        }
+        (["<KEY>"], Some(command)) if command.starts_with("latch") => format!("name the latch: {tenure} KEY"),
+        (["<KEY>"], Some(command)) if command.starts_with("semaphore") => {
+            format!("name the semaphore: {tenure} KEY")
+        }
         (["<KEY>"], Some("release")) => format!("name the lock: {tenure} --force KEY"),
         (["<KEY>"], _) => format!("name the lock: {tenure} KEY"),
         (["--force"], _) => format!("add --force to take the lock from whoever holds it: {tenure} --force {key}"),

@@ -15,7 +15,7 @@ pub(super) fn command(line: &Line, error: &clap::Error) -> String {
             .to_owned();
     };
     let rule = match all(error, ContextKind::SuggestedSubcommand).as_slice() {
-        [] => format!("unknown command, choose {}", commands()),
+        [] => format!("unknown command, choose {}", commands(line)),
         // The best comes last.
         [.., similar] => format!("unknown command, perhaps `{similar}` was meant"),
     };
@@ -82,9 +82,12 @@ pub(super) fn dashes(line: &Line, stray: &str) -> String {
 }
 
 /// All commands there are.
-pub(super) fn commands() -> String {
+pub(super) fn commands(line: &Line) -> String {
     let mut cli = Cli::command();
     // Now it has `help` too.
     cli.build();
-    or(&cli.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>())
+    // Some commands have commands of their own.
+    let own = Meant::by(line).command.and_then(|command| cli.find_subcommand(command));
+    let all = own.filter(|own| own.has_subcommands()).unwrap_or(&cli);
+    or(&all.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>())
 }

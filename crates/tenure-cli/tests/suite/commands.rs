@@ -188,7 +188,25 @@ fn the_manual_has_the_headings_that_manuals_have() {
     let mut pages: Vec<_> =
         dir.read_dir().unwrap().map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
     pages.sort_unstable();
-    let commands = ["-completions", "-demo", "-inspect", "-ls", "-man", "-release", "-run", "-wait", ""];
+    let commands = [
+        "-completions",
+        "-demo",
+        "-inspect",
+        "-latch-down",
+        "-latch-get",
+        "-latch-set",
+        "-latch-wait",
+        "-latch",
+        "-ls",
+        "-man",
+        "-release",
+        "-run",
+        "-semaphore-get",
+        "-semaphore-set",
+        "-semaphore",
+        "-wait",
+        "",
+    ];
     assert_eq!(pages, commands.map(|command| format!("tenure{command}.1")));
     for page in &pages {
         let text = std::fs::read_to_string(dir.join(page)).unwrap();
@@ -199,9 +217,11 @@ fn the_manual_has_the_headings_that_manuals_have() {
             assert!(has(heading), "{heading} is not in {page}: {headings:?}");
         }
         let full = ["tenure.1", "tenure-run.1"].contains(&page.as_str());
-        for heading in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+        for heading in ["EXIT STATUS", "ENVIRONMENT", "FILES"] {
             assert_eq!(has(heading), full, "{heading} in {page}: {headings:?}");
         }
+        let shown = full || ["tenure-latch.1", "tenure-semaphore.1"].contains(&page.as_str());
+        assert_eq!(has("EXAMPLES"), shown, "{page}: {headings:?}");
         assert_ne!(has("SEE ALSO"), page == "tenure.1", "{page}: {headings:?}");
     }
     let page = std::fs::read_to_string(dir.join("tenure-run.1")).unwrap();
@@ -219,6 +239,10 @@ fn every_command_has_help() {
         &["inspect", "--help"],
         &["release", "--help"],
         &["wait", "--help"],
+        &["latch", "--help"],
+        &["latch", "set", "--help"],
+        &["semaphore", "--help"],
+        &["semaphore", "get", "--help"],
         &["demo", "--help"],
         &["completions", "--help"],
         &["man", "--help"],

@@ -4,7 +4,7 @@ use crate::support::{Said, Store, tenure};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const COMMANDS: &str = "run, ls, inspect, release, wait, demo, completions, man or help";
+const COMMANDS: &str = "run, ls, inspect, release, wait, latch, semaphore, demo, completions, man or help";
 const LENGTH: &str = "write a length of time such as `30s`, `5m` or `1h30m`";
 const NUMBER: &str = "write a whole number such as `50`, up to 4294967295";
 const DESCRIPTOR: &str = "write the number of a file descriptor, such as `3`";
@@ -83,7 +83,8 @@ fn what_is_unknown_is_named_with_what_there_is() {
         (&["--force", "release", "k"], "write this option after `release`: option=`--force`"),
         (
             &["run", "--kind", "foo", "k", "--", "true"],
-            "unknown kind, choose reentrant, simple, fair, read or write: kind=`foo`",
+            "unknown kind, choose reentrant, simple, fair, read, write, fenced or semaphore:N, N of which run at a time: \
+             kind=`foo`",
         ),
         (&["--format", "xml", "ls"], "unknown format, choose human or json: format=`xml`"),
         (&["completions", "zhs"], "unknown shell, choose bash, elvish, fish, powershell or zsh: shell=`zhs`"),

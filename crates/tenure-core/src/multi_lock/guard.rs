@@ -37,6 +37,13 @@ pub struct MultiGuard {
     lost: CancellationToken,
 }
 
+/// One guard is a set too.
+impl From<Guard> for MultiGuard {
+    fn from(guard: Guard) -> Self {
+        Self::new(vec![guard])
+    }
+}
+
 impl MultiGuard {
     /// There is one guard at the least.
     pub(super) fn new(guards: Vec<Guard>) -> Self {

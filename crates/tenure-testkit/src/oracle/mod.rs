@@ -330,11 +330,6 @@ impl<'a, B: Backend> Replay<'a, B> {
         let key = self.locks[at].key.clone();
         let (sent, other_door) = (self.now(), self.random.bool());
         let answer = self.ask(kind, &key, operation, other_door).await;
-        let refused = matches!(&answer, Err(error) if error.kind == StoreErrorKind::Conflict);
-        let answer = match answer {
-            Err(error) if !refused => return Err(format!("{kind} {key} {operation:?} failed: {error}")),
-            answer => answer.ok(),
-        };
         let answered = self.now();
         if answered.since(sent) > self.tolerance.slowest || self.ends_between(at, sent, answered) {
             // Both answers are right, and we do not know which one the store will go by: start over.
@@ -342,6 +337,11 @@ impl<'a, B: Backend> Replay<'a, B> {
             self.locks = fresh_locks();
             return Ok(());
         }
+        let refused = matches!(&answer, Err(error) if error.kind == StoreErrorKind::Conflict);
+        let answer = match answer {
+            Err(error) if !refused => return Err(format!("{kind} {key} {operation:?} failed: {error}")),
+            answer => answer.ok(),
+        };
         let record = std::mem::take(&mut self.locks[at].record);
         let crossed = ends(&record).any(|end| end <= sent);
         let Stepped { record, watermark, outcome, .. } = step(kind, record, operation, sent, self.watermark);

@@ -25,10 +25,10 @@ pub(crate) fn run(dir: Option<&Path>) -> Result<(), Failure> {
 /// Writes a page for every command into a directory, which is made if there is none.
 fn write_all(command: &Command, dir: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    for command in std::iter::once(command).chain(command.get_subcommands()) {
-        fs::write(dir.join(Man::new(command.clone()).get_filename()), page::write(command)?)?;
-    }
-    Ok(())
+    fs::write(dir.join(Man::new(command.clone()).get_filename()), page::write(command)?)?;
+    // Some commands have commands of their own, each of which has `help` as well.
+    let mut own = command.get_subcommands().filter(|own| own.get_name() != "help");
+    own.try_for_each(|own| write_all(own, dir))
 }
 
 fn failed(place: &Path, error: &io::Error) -> Failure {

@@ -1,9 +1,11 @@
 //! Taking the lock, with a word to the person who has to wait for it.
 
+use super::permit;
 use super::terms::Terms;
 use crate::cli::{Common, Run};
 use crate::duration::spoken;
 use crate::exit::{Failure, Reason};
+use crate::kind::Sort;
 use crate::output::{Seen, Spinner, Talk, holder, waiting};
 use crate::store;
 use std::fmt::Write;
@@ -35,21 +37,31 @@ pub(super) async fn take(
     client: &Client,
     began: Instant,
 ) -> Result<MultiGuard, Failure> {
-    let locks: Vec<Lock> = args.keys.iter().map(|key| client.lock_of(args.kind, key)).collect::<Result<_, _>>()?;
-    let locks = MultiLock::new(locks)?;
-    if args.no_wait {
-        return attempt(&locks, terms).await;
-    }
     let mut options = terms.options.clone();
     if let Some(wait) = args.wait {
         // Reaching the store was a part of it.
         options = options.wait(wait.saturating_sub(began.elapsed()).max(Duration::from_millis(1)));
     }
     let place = Place::new();
+    let kind = match args.kind {
+        Sort::Lock(kind) => kind,
+        Sort::Semaphore(permits) => {
+            return permit::take(talk, args, client, permits, options.place(&place), &place)
+                .await
+                .map(MultiGuard::from);
+        }
+    };
+    let locks: Vec<Lock> = args.keys.iter().map(|key| client.lock_of(kind, key)).collect::<Result<_, _>>()?;
+    let locks = MultiLock::new(locks)?;
+    if args.no_wait {
+        return attempt(&locks, terms).await;
+    }
+    // While it waits for one, it has some of the others itself.
+    let looks = async || in_the_way(&locks, |held| held.holder().claim.client() != client.id()).await;
     tokio::select! {
         biased;
         taken = locks.lock_with(options.place(&place)) => Ok(taken?),
-        never = tell(talk, client, &locks, &place) => match never {},
+        never = tell(talk, looks, &place, locks.locks()[0].key().as_str()) => match never {},
     }
 }
 
@@ -74,15 +86,19 @@ async fn in_the_way(locks: &MultiLock, is_meant: impl Fn(&Held) -> bool) -> Seen
 }
 
 /// Tells a person at a terminal for whom they wait, and nobody else.
-async fn tell(talk: Talk, client: &Client, locks: &MultiLock, place: &Place) -> std::convert::Infallible {
+pub(super) async fn tell(
+    talk: Talk,
+    looks: impl AsyncFn() -> Seen,
+    place: &Place,
+    key: &str,
+) -> std::convert::Infallible {
     if !talk.is_watched() {
         return pending().await;
     }
     tokio::time::sleep(PATIENCE).await;
-    let spinner = Spinner::new(talk, &waiting(&Seen::free(locks.locks()[0].key().as_str()), place.position()));
+    let spinner = Spinner::new(talk, &waiting(&Seen::free(key), place.position()));
     loop {
-        // While it waits for one, it has some of the others itself.
-        let seen = in_the_way(locks, |held| held.holder().claim.client() != client.id()).await;
+        let seen = looks().await;
         if !seen.holders.is_empty() {
             spinner.say(&waiting(&seen, place.position()));
         }

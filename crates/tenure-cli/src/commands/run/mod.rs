@@ -1,6 +1,7 @@
 //! `tenure run`: a command runs while we hold a lock.
 
 mod acquire;
+mod permit;
 mod status;
 mod terms;
 

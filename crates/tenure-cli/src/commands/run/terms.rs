@@ -2,6 +2,7 @@
 
 use crate::cli::Run;
 use crate::exit::Failure;
+use crate::kind::Sort;
 use std::env::VarError;
 use std::time::Duration;
 use tenure::Options;
@@ -32,7 +33,9 @@ impl Terms {
         if let Some(at_least) = args.at_least.filter(|at_least| !at_least.is_zero()) {
             options = options.at_least(at_least);
         }
-        if let Some(owner) = owner()? {
+        // Permits are taken beside those that the one who runs us has.
+        let owner = owner()?.filter(|_| matches!(args.kind, Sort::Lock(_)));
+        if let Some(owner) = owner {
             options = options.under(&owner);
         }
         // A lock that may be held for less than its lease ends with that.
