@@ -2,7 +2,7 @@
 
 use crate::support::{self, PATIENCE, backend, builder, ms};
 use std::time::Instant;
-use tenure_core::ErrorKind;
+use tenure_core::{ErrorKind, Options, Retry};
 use tenure_testkit::RedisServer;
 
 /// A server that is down, at an address that stays its own.
@@ -60,6 +60,26 @@ async fn a_bounded_wait_for_a_store_that_is_down_does_not_blame_a_holder() {
         let error = client.lock("k").unwrap().lock_timeout(ms(wait)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     }
+}
+
+/// So are those who poll, and those who want several.
+#[tokio::test]
+async fn whoever_asks_a_store_that_went_down_is_told() {
+    let server = RedisServer::start();
+    let client = builder().connect(backend(&server.url())).await.unwrap();
+    let (lock, set) = (client.lock("k").unwrap(), client.multi(["a", "b"]).unwrap());
+    lock.lock().await.unwrap().release().await.unwrap();
+    server.kill();
+    let polls = Options::new().retry(Retry::exponential(ms(1)));
+    let began = Instant::now();
+    for error in [
+        lock.lock_with(polls.clone().wait(ms(500))).await.unwrap_err(),
+        set.lock_timeout(ms(500)).await.unwrap_err(),
+        set.lock_with(polls.wait(ms(500))).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -134,6 +134,32 @@ async fn fifty_keys_are_waited_for_on_one_connection() {
     assert_eq!(notices.len(), 2, "{notices:?}");
 }
 
+/// Whoever waits for a set listens as one who waits for a lock.
+#[tokio::test]
+async fn sets_are_waited_for_on_one_connection() {
+    let server = RedisServer::start();
+    let (one, other) = (patient(&server.url()).await, patient(&server.url()).await);
+    let set = |client: &Client, n: u32| client.multi([format!("a{n}"), format!("b{n}")]).unwrap();
+    let mut guards = Vec::new();
+    let mut waiting = JoinSet::new();
+    for n in 0..10 {
+        guards.push(set(&one, n).lock().await.unwrap());
+        for _ in 0..3 {
+            let set = set(&other, n);
+            waiting.spawn(async move { set.lock().await.unwrap().release().await.unwrap() });
+        }
+    }
+    eventually("all are listened to", PATIENCE, || lock_channels(&server).len() == 10).await;
+    assert_eq!(connections(&server, "pubsub"), 2, "one for each client");
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    while let Some(done) = soon("the waiters get in", waiting.join_next()).await {
+        done.unwrap();
+    }
+    eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
+}
+
 /// An ear that is cut as soon as it is there is opened ever more slowly: each one asks the server about every hold.
 #[tokio::test]
 async fn an_ear_that_is_cut_over_and_over_is_not_opened_in_a_loop() {

@@ -28,7 +28,10 @@ async fn tokens_are_counted_for_ever(bench: &Bench) {
     let next = soon("the lease ends", fenced(bench, &clients[1]).lock()).await.unwrap();
     assert_eq!(next.token(), 5);
     fenced(bench, &clients[0]).force_release().await.unwrap().unwrap();
-    assert_eq!(soon("it is free", fenced(bench, &clients[1]).lock()).await.unwrap().token(), 6);
+    let guard = fenced(bench, &clients[1]).try_lock().await.unwrap().expect("it is free");
+    assert_eq!(guard.token(), 6);
+    guard.release().await.unwrap();
+    assert_eq!(fenced(bench, &clients[0]).lock_timeout(millis(5000)).await.unwrap().token(), 7);
 }
 
 async fn re_entry_keeps_the_token(bench: &Bench) {

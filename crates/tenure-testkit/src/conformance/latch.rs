@@ -4,12 +4,15 @@ use super::bench::{Bench, millis};
 use super::case::cases;
 use super::waiting::{eventually, soon, waits, within};
 use futures_util::future::join_all;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::{Client, ErrorKind, Latch};
 
 cases!("latch":
     it_opens_when_it_was_counted_down,
     all_who_wait_go_on_when_it_opens,
+    nobody_goes_on_before_all_have_counted,
     nobody_waits_for_a_latch_that_is_not_there,
     one_that_is_deleted_is_open_to_those_who_wait,
     one_that_is_shut_is_not_set_again_by_chance,
@@ -72,8 +75,38 @@ async fn all_who_wait_go_on_when_it_opens(bench: &Bench) {
     }
 }
 
+/// As many count as wait, all at once.
+async fn nobody_goes_on_before_all_have_counted(bench: &Bench) {
+    const TASKS: usize = 12;
+    let (clients, counted) = (bench.clients(2).await, Arc::new(AtomicUsize::new(0)));
+    assert!(latch(bench, &clients[0]).try_set(u32::try_from(TASKS).unwrap()).await.unwrap());
+    let waiters = (0..TASKS).map(|number| {
+        let (latch, counted) = (latch(bench, &clients[number % 2]), Arc::clone(&counted));
+        tokio::spawn(async move {
+            if number % 4 < 2 {
+                latch.wait().await.unwrap();
+            } else {
+                latch.wait_timeout(Duration::from_secs(60)).await.unwrap();
+            }
+            assert_eq!((counted.load(Ordering::SeqCst), latch.count().await.unwrap()), (TASKS, 0));
+        })
+    });
+    let counters = (0..TASKS).map(|number| {
+        let (latch, counted) = (latch(bench, &clients[number % 2]), Arc::clone(&counted));
+        tokio::spawn(async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            latch.down().await.unwrap();
+        })
+    });
+    let tasks: Vec<_> = waiters.chain(counters).collect();
+    for task in soon("all go on", join_all(tasks)).await {
+        task.unwrap();
+    }
+}
+
 async fn nobody_waits_for_a_latch_that_is_not_there(bench: &Bench) {
     let latch = latch(bench, &bench.client().await);
+    assert_eq!(latch.count().await.unwrap(), 0);
     soon("it is open", latch.wait()).await.unwrap();
     assert_eq!(latch.down().await.unwrap(), 0);
     soon("it is open", latch.wait_timeout(millis(100))).await.unwrap();

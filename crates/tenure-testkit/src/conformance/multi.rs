@@ -22,6 +22,8 @@ cases!("multi":
     of_many_who_try_at_once_one_is_in,
     all_are_renewed,
     a_set_is_free_when_its_leases_end,
+    a_set_of_a_client_that_is_gone_is_free_when_its_leases_end,
+    a_set_that_is_put_out_is_free,
     the_order_in_which_keys_are_named_does_not_matter,
     sets_that_overlap_do_not_meet,
     a_lock_that_is_named_twice_is_held_once,
@@ -172,6 +174,33 @@ async fn a_set_is_free_when_its_leases_end(bench: &Bench) {
     let next = multi(bench, &other, &["b", "a"]).lock_timeout(millis(5000)).await.unwrap();
     let waited = began.elapsed();
     assert!(waited >= millis(980) && waited < millis(3000), "{waited:?}");
+    assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
+    assert!(next.is_held());
+    assert_eq!(next.release().await.unwrap(), Release::Released);
+    bench.assert_nothing_left().await;
+}
+
+async fn a_set_of_a_client_that_is_gone_is_free_when_its_leases_end(bench: &Bench) {
+    let (client, other) = (bench.client().await, bench.client().await);
+    let guard = multi(bench, &client, &["a", "b"]).lock_with(renewed(1000)).await.unwrap();
+    assert_eq!(soon("closing", client.close(millis(50))).await.unwrap_err().kind(), ErrorKind::Timeout);
+    let next = soon("the leases end", multi(bench, &other, &["a", "b"]).lock()).await.unwrap();
+    let (_, why) = soon("it is lost", guard.lost()).await;
+    assert_eq!((why, guard.is_held()), (Loss::Closed, false));
+    assert_eq!(next.release().await.unwrap(), Release::Released);
+}
+
+async fn a_set_that_is_put_out_is_free(bench: &Bench) {
+    let (client, other) = (bench.client().await, bench.client().await);
+    let guard = multi(bench, &client, &["a", "b"]).lock_with(renewed(1000)).await.unwrap();
+    for name in ["a", "b"] {
+        let forced = lock(bench, &other, name).force_release().await.unwrap().expect("it is held");
+        assert_eq!(forced.holder().token, guard.token_of(&bench.key(name)));
+        assert!(!lock(bench, &other, name).is_locked().await.unwrap());
+    }
+    let (_, why) = soon("it is lost", guard.lost()).await;
+    assert!(matches!(why, Loss::Forced | Loss::Gone), "{why:?}");
+    let next = multi(bench, &other, &["a", "b"]).try_lock().await.unwrap().expect("all are free");
     assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
     assert!(next.is_held());
     assert_eq!(next.release().await.unwrap(), Release::Released);

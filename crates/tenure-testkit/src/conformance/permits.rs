@@ -17,7 +17,12 @@ cases!("permits":
     they_last_while_they_are_renewed,
     one_who_waits_gets_what_is_given_back,
     one_who_waits_gets_what_has_ended,
+    nobody_hangs_when_nothing_is_heard,
+    many_that_have_ended_are_back_and_cannot_be_given_back,
     no_more_are_taken_than_there_are,
+    one_permit_is_had_by_one_at_a_time,
+    how_many_there_are_can_be_changed,
+    what_is_taken_and_what_is_left_add_up,
     there_may_be_fewer_than_are_taken,
     more_than_there_are_is_refused_at_once,
     the_first_to_ask_makes_them,
@@ -43,6 +48,7 @@ async fn of(bench: &Bench, count: u32) -> Permits {
 async fn they_are_renewed_and_given_back_by_whoever_knows_their_names(bench: &Bench) {
     let (here, there) = (of(bench, 2).await, permits(bench, &bench.client().await));
     let id = here.acquire(LONG).await.unwrap();
+    assert_eq!(id.as_str().len(), 32);
     let passed_on: PermitId = id.to_string().parse().unwrap();
     assert_eq!((here.available().await.unwrap(), here.permits().await.unwrap()), (1, Some(2)));
     there.renew(&passed_on, LONG).await.unwrap();
@@ -111,20 +117,114 @@ async fn one_who_waits_gets_what_is_given_back(bench: &Bench) {
 
 async fn one_who_waits_gets_what_has_ended(bench: &Bench) {
     let permits = of(bench, 1).await;
-    permits.acquire(millis(300)).await.unwrap();
-    within(millis(300 + 1500), "it ends", permits.acquire(LONG)).await.unwrap();
+    let began = Instant::now();
+    let id = permits.acquire(millis(300)).await.unwrap();
+    let next = within(millis(300 + 1500), "it ends", permits.acquire(LONG)).await.unwrap();
+    assert!(began.elapsed() >= millis(290), "{:?}", began.elapsed());
+    assert_eq!(permits.release(&id).await.unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(permits.available().await.unwrap(), 0, "a release that came too late gave nothing back");
+    permits.release(&next).await.unwrap();
+}
+
+async fn many_that_have_ended_are_back_and_cannot_be_given_back(bench: &Bench) {
+    let permits = of(bench, 10).await;
+    let short = permits.acquire_many(3, millis(200)).await.unwrap();
+    let long = permits.try_acquire_many(6, LONG).await.unwrap().expect("there are seven");
+    assert_eq!(permits.available().await.unwrap(), 1);
+    eventually("the short ones end", async || permits.available().await.unwrap() == 4).await;
+    let strange: PermitId = "00112233445566778899aabbccddeeff".parse().unwrap();
+    let (with_ended, with_strange) = ([long[0].clone(), short[0].clone()], [long[0].clone(), strange.clone()]);
+    for refused in [&short[..], &[strange], &with_ended, &with_strange] {
+        assert_eq!(permits.release_many(refused).await.unwrap_err().kind(), ErrorKind::Lost);
+        assert_eq!(permits.available().await.unwrap(), 4);
+    }
+    permits.release_many(&long[..2]).await.unwrap();
+    assert_eq!(permits.available().await.unwrap(), 6);
+    permits.release_many(&long[2..]).await.unwrap();
+    assert_eq!(permits.release_many(&long).await.unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(permits.available().await.unwrap(), 10);
+    let many = permits.acquire_many(9, millis(200)).await.unwrap();
+    let one = soon("they end", permits.acquire_many(2, LONG)).await.unwrap();
+    assert_eq!((many.len(), permits.available().await.unwrap()), (9, 8));
+    permits.release_many(&one).await.unwrap();
+    assert_eq!(permits.available().await.unwrap(), 10);
+}
+
+async fn what_is_taken_and_what_is_left_add_up(bench: &Bench) {
+    let permits = of(bench, 2).await;
+    let taken = async || permits.inspect().await.unwrap().map_or(0, |held| held.holders.len());
+    let seen = async || (permits.available().await.unwrap(), taken().await, permits.permits().await.unwrap());
+    assert_eq!(seen().await, (2, 0, Some(2)));
+    let first = permits.acquire_timeout(LONG, millis(8000)).await.unwrap();
+    assert_eq!(seen().await, (1, 1, Some(2)));
+    let second = permits.try_acquire(LONG).await.unwrap().expect("there are two");
+    assert_eq!(seen().await, (0, 2, Some(2)));
+    assert!(permits.try_acquire(LONG).await.unwrap().is_none());
+    assert_eq!(permits.acquire_timeout(LONG, millis(50)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(seen().await, (0, 2, Some(2)));
+    permits.release_many(&[first, second]).await.unwrap();
+    permits.acquire_many(2, millis(200)).await.unwrap();
+    eventually("both end", async || seen().await == (2, 0, Some(2))).await;
+}
+
+async fn how_many_there_are_can_be_changed(bench: &Bench) {
+    let permits = of(bench, 10).await;
+    let seen = async || (permits.available().await.unwrap(), permits.permits().await.unwrap());
+    assert!(!permits.try_set_permits(15).await.unwrap());
+    assert_eq!(seen().await, (10, Some(10)));
+    for total in [15, 15, 5] {
+        permits.set_permits(total).await.unwrap();
+        assert_eq!(seen().await, (i64::from(total), Some(i64::from(total))));
+    }
+    let three = permits.try_acquire_many(3, LONG).await.unwrap().expect("there are five");
+    assert!(permits.try_acquire_many(3, LONG).await.unwrap().is_none());
+    for (total, left) in [(5, 2), (3, 0), (2, -1)] {
+        permits.set_permits(total).await.unwrap();
+        assert_eq!(seen().await, (left, Some(i64::from(total))));
+    }
+    permits.release_many(&three).await.unwrap();
+    for (more, left) in [(13, 15), (-10, 5), (-10, -5)] {
+        permits.add_permits(more).await.unwrap();
+        assert_eq!(seen().await, (left, Some(left)));
+    }
+}
+
+async fn nobody_hangs_when_nothing_is_heard(bench: &Bench) {
+    let (deaf, tap) = bench.deaf().await;
+    let permits = of(bench, 1).await;
+    let id = permits.acquire(LONG).await.unwrap();
+    let other = self::permits(bench, &deaf);
+    let waiting = tokio::spawn(async move { other.acquire(LONG).await.unwrap() });
+    eventually("it asks in vain", async || tap.acquires() >= 1).await;
+    permits.release(&id).await.unwrap();
+    within(millis(1000 + 1500), "it looks by itself", waiting).await.unwrap();
 }
 
 async fn no_more_are_taken_than_there_are(bench: &Bench) {
+    crowd(bench, 3, 2).await;
+}
+
+/// And two of two by one at a time.
+async fn one_permit_is_had_by_one_at_a_time(bench: &Bench) {
+    crowd(bench, 1, 1).await;
+    permits(bench, &bench.client().await).set_permits(2).await.unwrap();
+    jostle(bench, 2, 2).await;
+}
+
+async fn crowd(bench: &Bench, there: u32, most_wanted: u32) {
+    of(bench, there).await;
+    jostle(bench, there, most_wanted).await;
+}
+
+async fn jostle(bench: &Bench, there: u32, most_wanted: u32) {
     let clients = bench.clients(4).await;
-    of(bench, 3).await;
     let (taken, most) = (Arc::new(AtomicI64::new(0)), Arc::new(AtomicI64::new(0)));
     let tasks = (0..24).map(|number| {
         let permits = permits(bench, &clients[number % clients.len()]);
         let (taken, most) = (Arc::clone(&taken), Arc::clone(&most));
         tokio::spawn(async move {
             for _ in 0..4 {
-                let want = fastrand::u32(1..=2);
+                let want = fastrand::u32(1..=most_wanted);
                 let ids = permits.acquire_many(want, LONG).await.unwrap();
                 let now = taken.fetch_add(i64::from(want), Ordering::SeqCst) + i64::from(want);
                 most.fetch_max(now, Ordering::SeqCst);
@@ -138,8 +238,8 @@ async fn no_more_are_taken_than_there_are(bench: &Bench) {
         task.unwrap();
     }
     let most = most.load(Ordering::SeqCst);
-    assert!((2..=3).contains(&most), "{most} of 3 permits were taken at once");
-    assert_eq!(permits(bench, &clients[0]).available().await.unwrap(), 3);
+    assert!((i64::from(most_wanted)..=i64::from(there)).contains(&most), "{most} of {there} were taken at once");
+    assert_eq!(permits(bench, &clients[0]).available().await.unwrap(), i64::from(there));
 }
 
 async fn there_may_be_fewer_than_are_taken(bench: &Bench) {
@@ -162,7 +262,12 @@ async fn more_than_there_are_is_refused_at_once(bench: &Bench) {
 
 async fn the_first_to_ask_makes_them(bench: &Bench) {
     let permits = permits(bench, &bench.client().await);
+    assert_eq!((permits.available().await.unwrap(), permits.permits().await.unwrap()), (0, None));
     assert!(permits.try_acquire(LONG).await.unwrap().is_none());
+    let nobodys: PermitId = "00112233445566778899aabbccddeeff".parse().unwrap();
+    assert_eq!(permits.release(&nobodys).await.unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(permits.renew(&nobodys, LONG).await.unwrap_err().kind(), ErrorKind::Lost);
+    bench.assert_nothing_left().await;
     let permits = permits.of(1).unwrap();
     let id = permits.acquire(LONG).await.unwrap();
     assert!(permits.try_acquire(LONG).await.unwrap().is_none());

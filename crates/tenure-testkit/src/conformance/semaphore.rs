@@ -4,6 +4,7 @@ use super::bench::{Bench, millis, renewed, unrenewed};
 use super::cancelling::{give_up_after, give_up_unanswered};
 use super::case::cases;
 use super::waiting::{eventually, eventually_within, heard, soon, within};
+use crate::History;
 use futures_util::future::join_all;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,11 +15,17 @@ use tokio::task::JoinHandle;
 cases!("semaphore":
     permits_are_taken_and_given_back,
     no_more_are_taken_than_there_are,
+    one_permit_is_had_by_one_at_a_time,
+    all_or_one_of_the_most_there_can_be,
     those_who_wait_are_served_in_order,
     one_who_wants_many_is_not_passed_over,
+    one_who_wants_many_gets_them_when_there_are_enough,
     several_go_in_when_several_come_back,
     one_who_waits_is_called needs PushedWakeups,
+    nobody_hangs_when_nothing_is_heard,
     permits_that_are_added_go_to_those_who_wait,
+    permits_can_be_added_where_there_were_none,
+    there_may_be_more_and_fewer_while_all_are_taken,
     there_may_be_fewer_than_are_taken,
     what_is_drained_is_gone,
     nobody_gets_in_before_it_was_said_how_many,
@@ -42,6 +49,9 @@ cases!("semaphore":
 fn semaphore(bench: &Bench, client: &Client) -> Semaphore {
     client.semaphore(&bench.key("a")).unwrap()
 }
+
+/// A look by oneself, and then some.
+const BY_ITSELF: Duration = Duration::from_millis(1000 + 1500);
 
 /// A semaphore of so many permits.
 async fn of(bench: &Bench, permits: u32) -> Semaphore {
@@ -106,6 +116,61 @@ async fn no_more_are_taken_than_there_are(bench: &Bench) {
     eventually("they are back", async || semaphore.available().await.unwrap() == i64::from(PERMITS)).await;
 }
 
+/// One permit for many tasks of one client, and of many clients.
+async fn one_permit_is_had_by_one_at_a_time(bench: &Bench) {
+    const ROUNDS: usize = 5;
+    let (clients, history) = (bench.clients(8).await, History::new());
+    of(bench, 1).await;
+    let tasks = (0..24).map(|number| {
+        let semaphore = semaphore(bench, &clients[if number < 12 { 0 } else { number % clients.len() }]);
+        let history = history.clone();
+        tokio::spawn(async move {
+            for _ in 0..ROUNDS {
+                let asking = history.asking(semaphore.key().as_str(), &format!("task {number}"));
+                let guard = semaphore.acquire_with(1, renewed(5000)).await.unwrap();
+                let hold = asking.granted(guard.token());
+                tokio::task::yield_now().await;
+                assert!(guard.is_held());
+                hold.ended();
+                guard.release().await.unwrap();
+            }
+        })
+    });
+    for task in join_all(tasks).await {
+        task.unwrap();
+    }
+    let report = history.check();
+    report.assert_clean().assert_at_least(24 * ROUNDS);
+    assert_eq!((report.by_who.len(), report.fewest()), (24, ROUNDS));
+    assert_eq!(semaphore(bench, &clients[0]).available().await.unwrap(), 1);
+}
+
+/// Who has all of them is alone; nothing is counted wrong where the numbers end.
+async fn all_or_one_of_the_most_there_can_be(bench: &Bench) {
+    const ALL: u32 = i32::MAX.unsigned_abs();
+    let clients = bench.clients(4).await;
+    of(bench, ALL).await;
+    let taken = Arc::new(AtomicI64::new(0));
+    let tasks = (0..8).map(|number| {
+        let (semaphore, taken) = (semaphore(bench, &clients[number % clients.len()]), Arc::clone(&taken));
+        tokio::spawn(async move {
+            for round in 0..10 {
+                let want = if (number + round) % 2 == 0 { ALL } else { 1 };
+                let guard = semaphore.acquire_with(want, renewed(5000)).await.unwrap();
+                let now = taken.fetch_add(i64::from(want), Ordering::SeqCst) + i64::from(want);
+                assert!(now <= i64::from(ALL), "{now} are taken");
+                tokio::task::yield_now().await;
+                taken.fetch_sub(i64::from(want), Ordering::SeqCst);
+                guard.release().await.unwrap();
+            }
+        })
+    });
+    for task in join_all(tasks).await {
+        task.unwrap();
+    }
+    assert_eq!(semaphore(bench, &clients[0]).available().await.unwrap(), i64::from(ALL));
+}
+
 async fn those_who_wait_are_served_in_order(bench: &Bench) {
     let clients = bench.clients(3).await;
     let first = of(bench, 1).await.acquire().await.unwrap();
@@ -143,6 +208,29 @@ async fn one_who_wants_many_is_not_passed_over(bench: &Bench) {
     soon("the other gets one", few).await.unwrap().unwrap().release().await.unwrap();
 }
 
+/// Some come back one by one, or there are more of them.
+async fn one_who_wants_many_gets_them_when_there_are_enough(bench: &Bench) {
+    let (client, semaphore) = (bench.client().await, of(bench, 5).await);
+    let (a, b) = (semaphore.acquire().await.unwrap(), semaphore.acquire().await.unwrap());
+    let kept = semaphore.try_acquire().await.unwrap().expect("there are five");
+    assert!(semaphore.try_acquire_many(4).await.unwrap().is_none());
+    assert_eq!(semaphore.available().await.unwrap(), 2);
+    for bound in [Options::new(), Options::new().wait(millis(8000))] {
+        let many = line_up(bench, &client, 3, bound).await;
+        semaphore.add_permits(1).await.unwrap();
+        soon("there are enough", many).await.unwrap().unwrap().release().await.unwrap();
+        semaphore.add_permits(-1).await.unwrap();
+    }
+    let many = line_up(bench, &client, 4, Options::new().wait(millis(8000))).await;
+    a.release().await.unwrap();
+    assert!(!many.is_finished());
+    b.release().await.unwrap();
+    let many = soon("there are enough", many).await.unwrap().unwrap();
+    assert_eq!(semaphore.available().await.unwrap(), 0);
+    assert!(semaphore.try_acquire().await.unwrap().is_none());
+    drop((many, kept));
+}
+
 async fn several_go_in_when_several_come_back(bench: &Bench) {
     let clients = bench.clients(3).await;
     let all = of(bench, 3).await.acquire_many(3).await.unwrap();
@@ -176,18 +264,53 @@ async fn one_who_waits_is_called(bench: &Bench) {
     assert!(best < millis(500), "called after {best:?}");
 }
 
+async fn nobody_hangs_when_nothing_is_heard(bench: &Bench) {
+    let (deaf, _tap) = bench.deaf().await;
+    let guard = of(bench, 1).await.acquire().await.unwrap();
+    let waiting = line_up(bench, &deaf, 1, Options::new()).await;
+    guard.release().await.unwrap();
+    within(BY_ITSELF, "it looks by itself", waiting).await.unwrap().unwrap().release().await.unwrap();
+}
+
 async fn permits_that_are_added_go_to_those_who_wait(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let semaphore = of(bench, 0).await;
     let waiting = line_up(bench, &one, 2, Options::new()).await;
-    semaphore.add_permits(1).await.unwrap();
-    semaphore.add_permits(1).await.unwrap();
+    semaphore.add_permits(2).await.unwrap();
     let guard = soon("there are enough", waiting).await.unwrap().unwrap();
     let waiting = line_up(bench, &other, 1, Options::new()).await;
     semaphore.set_permits(3).await.unwrap();
     let next = soon("there are enough", waiting).await.unwrap().unwrap();
     assert_eq!((semaphore.available().await.unwrap(), semaphore.permits().await.unwrap()), (0, Some(3)));
     drop((guard, next));
+}
+
+async fn permits_can_be_added_where_there_were_none(bench: &Bench) {
+    let semaphore = semaphore(bench, &bench.client().await);
+    assert_eq!(semaphore.drain().await.unwrap(), 0);
+    bench.assert_nothing_left().await;
+    semaphore.add_permits(1).await.unwrap();
+    assert_eq!(semaphore.available().await.unwrap(), 1);
+    semaphore.add_permits(1).await.unwrap();
+    let both = soon("there are two", semaphore.acquire_many(2)).await.unwrap();
+    assert_eq!((semaphore.available().await.unwrap(), both.is_held()), (0, true));
+}
+
+async fn there_may_be_more_and_fewer_while_all_are_taken(bench: &Bench) {
+    let semaphore = of(bench, 10).await;
+    let available = async || semaphore.available().await.unwrap();
+    for (more, left) in [(4, 14), (-9, 5)] {
+        let there = u32::try_from(available().await).unwrap();
+        let all = semaphore.acquire_many(there).await.unwrap();
+        assert_eq!(available().await, 0);
+        semaphore.add_permits(more).await.unwrap();
+        assert_eq!(available().await, i64::from(more));
+        all.release().await.unwrap();
+        assert_eq!(available().await, left);
+    }
+    let five = semaphore.acquire_many(5).await.unwrap();
+    assert_eq!((available().await, semaphore.permits().await.unwrap()), (0, Some(5)));
+    drop(five);
 }
 
 async fn there_may_be_fewer_than_are_taken(bench: &Bench) {
