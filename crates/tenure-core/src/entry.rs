@@ -38,13 +38,24 @@ pub(crate) struct Entry {
     pub(crate) lost: Option<Loss>,
     /// Cancelled when the entry is lost; made when somebody asks for it.
     pub(crate) lost_token: Option<CancellationToken>,
+    /// That of the set it belongs to, if it does.
+    pub(crate) set_token: Option<CancellationToken>,
 }
 
 impl Entry {
     /// One that begins at this moment.
     pub(crate) fn new(number: u32, terms: Terms, since: Moment) -> Self {
-        let mut entry =
-            Self { number, terms, since, ends: None, until: None, warn_at: None, lost: None, lost_token: None };
+        let mut entry = Self {
+            number,
+            terms,
+            since,
+            ends: None,
+            until: None,
+            warn_at: None,
+            lost: None,
+            lost_token: None,
+            set_token: None,
+        };
         entry.start(since);
         entry
     }
@@ -93,7 +104,7 @@ impl Entry {
     /// It is over, and whoever asked to be told is.
     pub(crate) fn lose(&mut self, why: Loss) {
         self.lost.get_or_insert(why);
-        if let Some(token) = &self.lost_token {
+        for token in self.lost_token.iter().chain(&self.set_token) {
             token.cancel();
         }
     }

@@ -4,6 +4,7 @@ use crate::acquire::{self, Asker, Patience};
 use crate::event::{AlarmReason, Loss, What};
 use crate::hold::{Hold, Leaving, Left, Standing, Tally};
 use crate::inner::Inner;
+use crate::janitor::Chore;
 use crate::lock::Lock;
 use crate::{Error, ErrorKind, Moment, Options, StoreErrorKind};
 use std::future::{Future, poll_fn};
@@ -338,6 +339,12 @@ impl Guard {
         self.armed = false;
         self.client.shared.agenda.remove(&self.hold);
         self.client.forget(&self.hold);
+        if self.hold.is_ghost() {
+            // A request for them may yet arrive, after they were given back.
+            let (kind, key, claim) = (self.hold.kind, self.hold.key.clone(), self.hold.claim.clone());
+            let lease = Options::MIN_LEASE;
+            self.client.shared.later(Chore::Cancel { kind, key, claim, ids: Vec::new(), lease, remember: true });
+        }
     }
 
     /// Takes this entry out of the hold; from here on the store has to be told.

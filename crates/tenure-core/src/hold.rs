@@ -254,7 +254,7 @@ impl Hold {
         let mut state = self.lock();
         let already = matches!(state.phase, Phase::Lost(_));
         match state.entry_mut(entry) {
-            Some(entry) if !already && entry.lost.is_none() => entry.lost_token = Some(token.clone()),
+            Some(entry) if !already && entry.lost.is_none() => entry.set_token = Some(token.clone()),
             _ => token.cancel(),
         }
     }

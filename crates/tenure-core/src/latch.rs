@@ -63,10 +63,10 @@ impl Latch {
     ///
     /// # Errors
     ///
-    /// As [`count`](Latch::count).
+    /// As [`down`](Latch::down).
     pub async fn set(&self, count: u32) -> Result<(), Error> {
         let count = checked("count", count, 1)?;
-        self.change(Counting::Set(count), Twice::Well).await.map(drop)
+        self.change(Counting::Set(count), Twice::Never).await.map(drop)
     }
 
     /// Counts down by one; how often it is still to be counted down.
@@ -80,6 +80,7 @@ impl Latch {
     }
 
     /// Counts down by one, unless it was with this id since it was set: whoever is not sure whether it did can do it again.
+    /// Redis forgets ids a day after the last one.
     ///
     /// # Errors
     ///
@@ -172,18 +173,6 @@ impl Latch {
         let shared = &self.client.shared;
         let _attempt = shared.attempt()?;
         let mut waiting = Waiting::new(shared.clock.now());
-        if self.look(&mut waiting, patience).await? {
-            return Ok(());
-        }
-        // Of this client's tasks, one at a time looks until it is open; the others then find it so.
-        let queue = self.client.queue.enter(Kind::Latch, &self.key);
-        let _turn = match queue {
-            Ok(turn) => turn,
-            Err(called) => tokio::select! {
-                turn = called => turn.map_err(|_| Error::closed())?,
-                () = patience.end(shared) => return self.gave_up(&waiting),
-            },
-        };
         let mut watch: Option<Watch> = None;
         loop {
             shared.begin()?;
@@ -203,18 +192,20 @@ impl Latch {
     /// Looks whether the latch is open. A store that is silent is put up with while there is patience.
     async fn look(&self, waiting: &mut Waiting, patience: Patience) -> Result<bool, Error> {
         let shared = &self.client.shared;
-        let look = Operation::Count(Counting::Look);
+        let look = Operation::Count(Counting::Wait(waiting.round));
         let within = self.client.answer_within.min(patience.left(shared.clock.now()));
         match shared.ask(Kind::Latch, &self.key, &look, within).await {
             Ok(Outcome::Latch(latch)) => {
                 shared.heard_from_store();
-                (waiting.silence, waiting.count) = (None, latch.count);
+                (waiting.silence, waiting.count, waiting.answered) = (None, latch.count, true);
                 // Open by now, or so in between, and shut once more.
                 let another = matches!((waiting.round, latch.round), (Some(first), Some(now)) if first != now);
                 waiting.round = waiting.round.or(latch.round);
                 Ok(latch.count == 0 || another)
             }
             Ok(other) => Err(turned_down(&self.key, &other)),
+            // A last look that had no time left to be answered says nothing of the store.
+            Err(error) if error.is_transient() && waiting.answered && within < self.client.answer_within => Ok(false),
             Err(error) if error.is_transient() && !waiting.is_too_much(&self.client, patience) => {
                 waiting.silence = Some(error);
                 Ok(false)
@@ -256,13 +247,15 @@ struct Waiting {
     /// Which time the latch was shut when we came.
     round: Option<Token>,
     count: u32,
+    /// Whether the store has answered.
+    answered: bool,
     /// Why the store's last answer is missing, if it is.
     silence: Option<StoreError>,
 }
 
 impl Waiting {
     fn new(began: Moment) -> Self {
-        Self { began, round: None, count: 0, silence: None }
+        Self { began, round: None, count: 0, answered: false, silence: None }
     }
 
     /// Whether the store has been silent for long enough.

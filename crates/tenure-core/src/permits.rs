@@ -138,7 +138,7 @@ impl Permits {
     ///
     /// As [`acquire`](Permits::acquire).
     pub async fn acquire_many(&self, permits: u32, lease: Duration) -> Result<Vec<PermitId>, Error> {
-        self.acquire_with(permits, self.client.options.clone().lease(lease)).await
+        self.acquire_with(permits, self.terms(lease)).await
     }
 
     /// Waits for a permit for so long at the most, everything included.
@@ -151,7 +151,7 @@ impl Permits {
     ///
     /// As [`acquire`](Permits::acquire).
     pub async fn acquire_timeout(&self, lease: Duration, wait: Duration) -> Result<PermitId, Error> {
-        let mut ids = self.acquire_with(1, self.client.options.clone().lease(lease).wait(wait)).await?;
+        let mut ids = self.acquire_with(1, self.terms(lease).wait(wait)).await?;
         Ok(ids.swap_remove(0))
     }
 
@@ -195,7 +195,12 @@ impl Permits {
     ///
     /// As [`acquire`](Permits::acquire).
     pub async fn try_acquire_many(&self, permits: u32, lease: Duration) -> Result<Option<Vec<PermitId>>, Error> {
-        Ok(self.take(permits, &self.client.options.clone().lease(lease), Patience::Once).await?.ok())
+        Ok(self.take(permits, &self.terms(lease), Patience::Once).await?.ok())
+    }
+
+    /// Nobody renews them, whatever the client's options say.
+    fn terms(&self, lease: Duration) -> Options {
+        self.client.options.clone().lease(lease).no_renew()
     }
 
     async fn take(
@@ -226,7 +231,7 @@ impl Permits {
     ///
     /// [`Lost`](ErrorKind::Lost) if it has ended or was given back; otherwise as [`available`](Permits::available).
     pub async fn renew(&self, id: &PermitId, lease: Duration) -> Result<(), Error> {
-        self.client.options.clone().lease(lease).no_renew().check()?;
+        self.terms(lease).check()?;
         self.client.shared.begin()?;
         let operation = Operation::Renew { claim: id.0.clone(), lease };
         match self.client.shared.ask(Kind::Permits, &self.key, &operation, self.client.answer_within).await {
@@ -265,13 +270,21 @@ impl Permits {
         if names.is_empty() {
             return Ok(());
         }
+        if names.len() > MOST_AT_ONCE as usize {
+            return Err(Error::invalid(format!(
+                "give back {MOST_AT_ONCE} permits at once at most: permits={}",
+                names.len()
+            )));
+        }
         let operation = Operation::GiveBack { ids: names, all: true, cancel: None };
         let mut unanswered = None;
         for _ in 0..ATTEMPTS {
             match shared.backend.apply(Kind::Permits, &self.key, &operation, self.client.answer_within).await {
                 Ok(Outcome::GivenBack(_)) => return Ok(()),
                 // One that was not answered may have done it.
-                Ok(Outcome::NotHeld) if unanswered.is_some() => return Ok(()),
+                Ok(Outcome::NotHeld) if unanswered.is_some() && ids.len() == 1 => return Ok(()),
+                // Or one of them had ended before: there is no telling.
+                Ok(Outcome::NotHeld) if unanswered.is_some() => break,
                 Ok(Outcome::NotHeld) => return Err(self.gone(&ids.iter().collect::<Vec<_>>())),
                 Ok(other) => return Err(turned_down(&self.key, &other)),
                 Err(error) if error.kind == StoreErrorKind::Unanswered => unanswered = Some(error),

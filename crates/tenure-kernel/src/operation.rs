@@ -133,6 +133,9 @@ pub enum Supplying {
 pub enum Counting {
     /// Nothing.
     Look,
+    /// Nothing, by one who waits, and came in this round if it knows one: a store that has forgotten the round takes it from
+    /// there.
+    Wait(Option<Token>),
     /// Shut it, to be counted down so often, unless it is shut.
     Begin(u32),
     /// Shut it, to be counted down so often, whatever was before.
@@ -246,7 +249,7 @@ pub enum Outcome {
 impl Operation {
     /// Whether it leaves the record as it is.
     pub fn is_look(&self) -> bool {
-        matches!(self, Self::Inspect | Self::Supply(Supplying::Look) | Self::Count(Counting::Look))
+        matches!(self, Self::Inspect | Self::Supply(Supplying::Look) | Self::Count(Counting::Look | Counting::Wait(_)))
     }
 
     /// Whether it may count the watermark up.

@@ -64,7 +64,8 @@ impl Redis {
             Ok((Some(held), _)) if !held.goes_with(kind) => Ok(Outcome::Conflict(held)),
             Err(no_lock) if no_lock.kind == StoreErrorKind::Conflict => Err(no_lock),
             // It ended between the two looks, so that the next attempt says more.
-            Ok((None, None)) => Err(StoreError::new(
+            // Of a count there is no telling whether it did.
+            Ok((None, None)) if !is_counted(kind) => Err(StoreError::new(
                 StoreErrorKind::Unreachable,
                 "the key was in use for something else, which has ended since: try again",
             )),

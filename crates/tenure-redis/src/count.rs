@@ -170,6 +170,7 @@ impl Call for Count<'_> {
                 command.arg(names::counted(key)).arg(names::WATERMARK).arg(names::permits(key)).arg(names::named(key));
                 match counting {
                     Counting::Look => command.arg("look").arg(""),
+                    Counting::Wait(round) => command.arg("wait").arg(Known(*round)),
                     Counting::Begin(count) => command.arg("begin").arg(*count),
                     Counting::Set(count) => command.arg("set").arg(*count),
                     Counting::Down(id) => command.arg("down").arg(id.as_ref().map_or("", Claim::as_str)),

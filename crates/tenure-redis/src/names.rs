@@ -142,7 +142,12 @@ impl Beside<'_> {
     /// All of it but the entry.
     fn parts(&self) -> [&str; 5] {
         let braced = self.key.as_str().contains('{') && self.what != LATCHES;
-        let (open, close) = if braced { ("", "") } else { ("{", "}") };
+        let (open, close) = match braced {
+            // What is ours tells `x` from `{x}`, which Redisson's rule does not.
+            true if self.what.starts_with("tenure:") => (":", ""),
+            true => ("", ""),
+            false => ("{", "}"),
+        };
         [self.what, if self.what == LATCHES { "" } else { ":" }, open, self.key.as_str(), close]
     }
 }
@@ -189,5 +194,6 @@ mod tests {
         assert_eq!(channel(Kind::Latch, &braced).to_string(), "redisson_countdownlatch__channel__{{order}:pay}");
         assert_eq!([named(&plain), named(&braced)], ["{order:pay}:timeout", "{order}:pay:timeout"]);
         assert_eq!(tombstone(&plain, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled:{order:pay}:c:7/2");
+        assert_eq!(tombstone(&braced, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled::{order}:pay:c:7/2");
     }
 }

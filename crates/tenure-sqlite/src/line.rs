@@ -128,7 +128,10 @@ impl File {
         });
         // Where others are still in, it is the turn of those who stand under them. The line does not tell who does, so all
         // who are in it look.
-        let free = matches!(outcome, Outcome::Released | Outcome::Forced(_));
+        let free = match outcome {
+            Outcome::Forced(Some(sight)) => !sight.kind.has_permits(),
+            outcome => *outcome == Outcome::Released,
+        };
         if let Some(client) = heard.next().transpose()? {
             if free {
                 let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
@@ -137,7 +140,7 @@ impl File {
             calls.push(Call { client, words: format!("{TURN} {key}") });
         }
         for client in heard.take(if free { 1 } else { usize::MAX }) {
-            let word = if outcome.concerns_all() { TURN } else { FREE };
+            let word = if free || *outcome == Outcome::Left { FREE } else { TURN };
             calls.push(Call { client: client?, words: format!("{word} {key}") });
         }
         Ok(calls)

@@ -10,6 +10,8 @@ crate::on_every_store!(
     a_latch_is_waited_for_in_bounds,
     a_semaphore_is_set_and_shown,
     so_many_run_at_a_time,
+    a_closed_semaphore_is_waited_for,
+    a_permit_in_between_is_not_in_the_way,
     a_semaphore_of_another_size_is_refused,
     what_makes_no_sense_is_refused,
 );
@@ -98,6 +100,22 @@ fn so_many_run_at_a_time(store: &Store) {
     let inner = format!("{} run --kind semaphore:2 k -- true", env!("CARGO_BIN_EXE_tenure"));
     drop(waiting);
     assert_eq!(store.run(&["run", "--kind", "semaphore:2", "k", "--", "sh", "-c", &inner]).code, 0);
+}
+
+fn a_closed_semaphore_is_waited_for(store: &Store) {
+    store.run(&["semaphore", "set", "k", "0"]);
+    let waiting = Running::start(store.tenure(&["run", "--kind", "semaphore:3", "k", "--", "true"]));
+    assert_eq!(store.run(&["run", "--kind", "semaphore:3", "--no-wait", "k", "--", "true"]).code, 75);
+    store.run(&["semaphore", "set", "k", "3"]);
+    assert_eq!(waiting.end().code, 0);
+}
+
+/// A run of a lock inside a run of the same lock goes in, whatever is run in between.
+fn a_permit_in_between_is_not_in_the_way(store: &Store) {
+    let tenure = env!("CARGO_BIN_EXE_tenure");
+    let line = format!("{tenure} run --kind semaphore:3 s -- {tenure} run --wait 5s k -- true");
+    let said = store.run(&["run", "k", "--", "sh", "-c", &line]);
+    assert_eq!(said.code, 0, "{said:?}");
 }
 
 fn a_semaphore_of_another_size_is_refused(store: &Store) {

@@ -248,7 +248,8 @@ impl<'a> Attempt<'a> {
                         return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
                     }
                     // Granted, but so late that the lease is over: it never was ours to use.
-                    if matches!(self.patience, Patience::Once) {
+                    // Permits with names are not asked for again by the same names, which are being given back.
+                    if matches!(self.patience, Patience::Once) || self.kind == Kind::Permits {
                         let slow = StoreError::new(
                             StoreErrorKind::Unreachable,
                             "the store answers later than the lease lasts",

@@ -33,7 +33,7 @@ pub(crate) fn apply(record: &mut Record, operation: &Operation, now: Time, water
     }
     let was = record.latch.as_ref().map_or(0, |latch| latch.count);
     match counting {
-        Counting::Look => {}
+        Counting::Look | Counting::Wait(_) => {}
         Counting::Begin(_) if was > 0 => {}
         Counting::Begin(0) | Counting::Set(0) | Counting::Delete => record.latch = None,
         Counting::Begin(count) | Counting::Set(count) => {

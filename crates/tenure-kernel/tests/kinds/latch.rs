@@ -8,6 +8,7 @@ fn operations() -> impl Strategy<Value = Operation> {
     let ids = prop::option::of((0..4u64).prop_map(|n| Claim::new("worker", n)));
     prop_oneof![
         1 => Just(Counting::Look),
+        1 => Just(Counting::Wait(None)),
         2 => (0..5u32).prop_map(Counting::Begin),
         1 => (0..5u32).prop_map(Counting::Set),
         6 => ids.prop_map(Counting::Down),

@@ -8,8 +8,11 @@ local round, lowest = string.match(known or '', '^(%d+) (%d+)$')
 if known and not round then
   return redis.error_reply('NOTALOCK what lies beside the key is no part of a latch')
 end
--- ids of a round that is over count for nothing: Java may have opened the latch and shut it again
-local anew = was == 0 or (round and was > tonumber(lowest))
+-- ids of a round that is over, or that nobody knows, count for nothing: Java may have opened the latch and shut it again
+local anew = was == 0 or not round or was > tonumber(lowest)
+if what == 'look' then
+  return {was, was, not anew and round or ''}
+end
 local after, message = was, nil
 if what == 'begin' or what == 'set' then
   local number = tonumber(ARGV[2])
@@ -34,7 +37,10 @@ if after == 0 then
   end
   round = ''
 else
-  if not round or (anew and anew ~= 'ids') then
+  if not round and what == 'wait' and ARGV[2] ~= '' then
+    -- it was forgotten, which says nothing of whether the latch has been open
+    round = ARGV[2]
+  elseif not round or (anew and anew ~= 'ids') then
     round = redis.call('INCR', KEYS[5])
     if round >= 2^53 then
       return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
@@ -56,8 +62,8 @@ else
   if after ~= was then
     redis.call('SET', KEYS[1], string.format('%d', after), 'KEEPTTL')
   end
-  -- who waits looks more often than that
-  redis.call('SET', KEYS[3], round .. string.format(' %d', after), 'PX', 60000)
+  -- never sooner than the ids
+  redis.call('SET', KEYS[3], round .. string.format(' %d', after), 'PX', 86400000)
 end
 if message then
   redis.pcall('PUBLISH', KEYS[2], message)

@@ -25,12 +25,7 @@ if count and count >= want then
     redis.call('ZADD', KEYS[4], ends, ARGV[i])
   end
   redis.call('DECRBY', KEYS[1], want)
-  -- a count that Redisson lets end ends with what is beside it
-  local left = redis.call('PTTL', KEYS[1])
-  if left > 0 then
-    redis.call('PEXPIRE', KEYS[3], left)
-    redis.call('PEXPIRE', KEYS[4], left)
-  end
+  last_as_the_count()
   return {'0', want}
 end
 -- the first or last that ends; what another library gave back by its name may still stand among ours

@@ -41,6 +41,7 @@ if enough then
   redis.call('HSET', KEYS[3], claim, has, 'taken', string.format('%d', taken))
   redis.call('ZADD', KEYS[4], ends, claim)
   count = redis.call('DECRBY', KEYS[1], want)
+  last_as_the_count()
   local stood = leave_line({claim})
   -- what another library gave back nobody was called for: one of ours passes it on to the next
   if news or stood then

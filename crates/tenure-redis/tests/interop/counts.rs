@@ -257,7 +257,7 @@ pub(crate) async fn one_latch_for_both() {
         // The other way round.
         let (shut, message) = meeting.heard(&channel, || soon("java shuts", java.try_set_count(1))).await;
         assert_eq!((shut.unwrap(), message.as_str()), (true, "1"));
-        let again = count(key, Counting::Look).await;
+        let again = count(key, Counting::Wait(None)).await;
         assert!(again.count == 1 && again.round > begun.round);
         let (_, message) = meeting.heard(&channel, || soon("java counts", java.count_down())).await;
         assert_eq!((message.as_str(), count(key, Counting::Look).await.count), ("0", 0));

@@ -242,7 +242,7 @@ async fn a_latch_is_redissons_and_says_what_it_says() {
     assert!(!exists(&server, "k"), "nothing is counted below zero");
     // Java shuts it: the first who looks gives the round a number, and the next ones see the same.
     server.command(&["SET", "k", "3"]);
-    let (one, other) = (count(&backend, Counting::Look).await, count(&backend, Counting::Look).await);
+    let (one, other) = (count(&backend, Counting::Wait(None)).await, count(&backend, Counting::Wait(None)).await);
     assert!(one == other && one.round > first.round, "{one:?} {other:?}");
     count(&backend, Counting::Down(Some(claim(1)))).await;
     // Java opens it and shuts it again for as often: nobody can tell but by the count's having grown.
@@ -253,6 +253,65 @@ async fn a_latch_is_redissons_and_says_what_it_says() {
     assert_eq!(heard(&mut ear).1, "1");
     assert_eq!(count(&backend, Counting::Delete).await, Latch { was: 5, count: 0, round: None });
     assert_eq!((heard(&mut ear).1, server.keys("*k*")), ("1".to_owned(), vec![]));
+}
+
+/// As when it waited for longer than the server keeps it: the latch has not been open for that.
+#[tokio::test]
+async fn a_round_that_was_forgotten_is_that_of_those_who_wait() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let first = count(&backend, Counting::Begin(2)).await;
+    assert_eq!(count(&backend, Counting::Down(Some(claim(1)))).await.count, 1);
+    server.command(&["DEL", "tenure:latch:{k}"]);
+    assert_eq!(count(&backend, Counting::Wait(first.round)).await.round, first.round);
+    // Ids of a round that nobody knows would be taken for those of another.
+    server.command(&["DEL", "tenure:latch:{k}"]);
+    assert_eq!(count(&backend, Counting::Down(Some(claim(1)))).await.count, 0);
+}
+
+/// Whoever only looks, and is mistaken, changes nothing.
+#[tokio::test]
+async fn a_look_leaves_no_mark() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    server.command(&["SET", "k", "3"]);
+    assert_eq!(count(&backend, Counting::Look).await, Latch { was: 3, count: 3, round: None });
+    assert_eq!(server.keys("*"), ["k"]);
+    assert!(matches!(on(&backend, Kind::Semaphore, take(1, 1, None, ms(5000))).await, Outcome::Granted(_)));
+}
+
+#[tokio::test]
+async fn a_key_in_braces_is_another() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    assert!(matches!(on(&backend, Kind::Semaphore, take(1, 2, Some(2), ms(5000))).await, Outcome::Granted(_)));
+    let braced = Key::new("{k}").unwrap();
+    let look = Operation::Supply(Supplying::Look);
+    let seen = backend.apply(Kind::Semaphore, &braced, &look, WITHIN).await.unwrap();
+    assert_eq!(seen, Outcome::Supply(Supply { was: None, available: 0, total: None }));
+    assert_eq!(on(&backend, Kind::Semaphore, leave(1)).await, Outcome::Released);
+    assert_eq!(supply(&backend, Kind::Semaphore, Supplying::Look).await.available, 2);
+}
+
+/// Redisson can let a count end; what lies beside it must neither outlast it nor end before it.
+#[tokio::test]
+async fn what_lies_beside_a_count_lasts_as_long_as_it() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    for (kind, beside) in [(Kind::Semaphore, "tenure:permits:{k}"), (Kind::Permits, "{k}:timeout")] {
+        let one = |number: u64| match kind {
+            Kind::Semaphore => take(number, 1, None, ms(60_000)),
+            _ => take_id(&format!("{number:032x}"), None, ms(60_000)),
+        };
+        server.command(&["FLUSHALL"]);
+        server.command(&["SET", "k", "2", "PX", "30000"]);
+        assert!(matches!(on(&backend, kind, one(1)).await, Outcome::Granted(_)));
+        assert!((1..=30_000).contains(&server.pttl(beside)), "{kind}: {}", server.pttl(beside));
+        // As Redisson's addPermits does.
+        server.command(&["PERSIST", "k"]);
+        assert!(matches!(on(&backend, kind, one(2)).await, Outcome::Granted(_)));
+        assert_eq!(server.pttl(beside), -1, "{kind}");
+    }
 }
 
 /// Tokens are counted by the key that Redisson's fenced lock counts them by.

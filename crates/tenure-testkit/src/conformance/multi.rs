@@ -15,6 +15,7 @@ use tenure_core::{
 use tokio::task::JoinSet;
 
 cases!("multi":
+    a_guard_that_becomes_a_set_still_tells_whom_it_told,
     all_are_held_until_all_are_given_back,
     a_set_that_is_free_takes_one_request,
     a_set_that_is_not_free_is_not_taken_in_part,
@@ -710,4 +711,16 @@ async fn locks_that_are_lost_on_the_way_are_not_taken_late(bench: &Bench) {
     }
     let guard = multi(bench, &other, &["a", "b"]).try_lock().await.unwrap().expect("all are free");
     guard.release().await.unwrap();
+}
+
+/// Work that was handed the guard's token must end with the lock, whoever has the guard since.
+async fn a_guard_that_becomes_a_set_still_tells_whom_it_told(bench: &Bench) {
+    let client = bench.client().await;
+    let lock = client.lock(&bench.key("a")).unwrap();
+    let guard = lock.lock().await.unwrap();
+    let handed_out = guard.cancellation_token();
+    let set = tenure_core::MultiGuard::from(guard);
+    lock.force_release().await.unwrap();
+    soon("the work is told", handed_out.cancelled()).await;
+    soon("the set is told", set.cancellation_token().cancelled()).await;
 }

@@ -35,7 +35,8 @@ impl<B: Backend> Replay<'_, B> {
     fn count_down(&mut self, who: usize) -> Operation {
         let count = self.random.u32(0..4);
         Operation::Count(match self.random.u32(0..12) {
-            0..2 => Counting::Look,
+            0 => Counting::Look,
+            1 => Counting::Wait(None),
             2..4 => Counting::Begin(count),
             4 => Counting::Set(count),
             5..9 => Counting::Down(self.random.bool().then(|| self.claims[who].clone())),

@@ -47,8 +47,8 @@ pub(super) fn write(command: &Command) -> io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    let is_main = command.has_subcommands();
-    if is_main {
+    let is_main = command.get_name() == "tenure";
+    if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
     let mut roff = Roff::new();

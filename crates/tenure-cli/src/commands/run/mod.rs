@@ -98,7 +98,7 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
         // A line for each: keys have no line breaks in them.
         ("TENURE_KEY", guard.keys().map(Key::as_str).collect::<Vec<_>>().join("\n")),
         ("TENURE_TOKEN", guard.tokens().map(|(_, token)| token.to_string()).collect::<Vec<_>>().join("\n")),
-        ("TENURE_OWNER", guard.lineage()),
+        ("TENURE_OWNER", lineage(&guard, &terms)),
     ];
     // A `tenure run` inside it is to go in again, and not to another store. An empty one counts too: `--url ''` stands
     // against the TENURE_URL that the command would find otherwise.
@@ -113,6 +113,14 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
     let end = outcome?;
     released?;
     Ok(end)
+}
+
+/// The claims that the command stands under: a permit stands under none, but the command still does.
+fn lineage(guard: &MultiGuard, terms: &Terms) -> String {
+    match (&terms.owner, guard.guards()) {
+        (Some(owner), [permit]) if permit.kind().has_permits() => format!("{owner}/{}", guard.lineage()),
+        _ => guard.lineage(),
+    }
 }
 
 async fn unless_interrupted<T>(

@@ -25,7 +25,9 @@ pub(super) async fn take(
     let began = Instant::now();
     let semaphore = client.semaphore(key)?.of(permits)?;
     // Where another library set it up, there is no telling.
-    if let Some(there) = semaphore.permits().await?.filter(|there| *there != i64::from(permits)) {
+    // One of none is closed, and is waited for.
+    let another = |there: &i64| *there > 0 && *there != i64::from(permits);
+    if let Some(there) = semaphore.permits().await?.filter(another) {
         return Err(Failure::invalid(format!(
             "the semaphore has another number of permits, use that one or change it with `tenure semaphore set`: \
              key=`{key}` permits={there} asked for={permits}"

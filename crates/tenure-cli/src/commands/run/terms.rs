@@ -11,6 +11,8 @@ use tenure::Options;
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) options: Options,
+    /// For whom the `tenure run` that runs us holds its lock.
+    pub(super) owner: Option<String>,
     /// Between SIGTERM and SIGKILL.
     pub(super) grace: Duration,
     /// Between SIGKILL and the lease's end: killing takes a moment.
@@ -33,10 +35,10 @@ impl Terms {
         if let Some(at_least) = args.at_least.filter(|at_least| !at_least.is_zero()) {
             options = options.at_least(at_least);
         }
+        let owner = owner()?;
         // Permits are taken beside those that the one who runs us has.
-        let owner = owner()?.filter(|_| matches!(args.kind, Sort::Lock(_)));
-        if let Some(owner) = owner {
-            options = options.under(&owner);
+        if let (Some(owner), Sort::Lock(_)) = (&owner, args.kind) {
+            options = options.under(owner);
         }
         // A lock that may be held for less than its lease ends with that.
         let lease = args.max_hold.map_or(lease, |max_hold| max_hold.min(lease));
@@ -50,7 +52,7 @@ impl Terms {
             )));
         }
         let slack = (lease / 20).clamp(Duration::from_millis(5), Duration::from_millis(250));
-        Ok(Self { options, grace, slack })
+        Ok(Self { options, owner, grace, slack })
     }
 }
 
