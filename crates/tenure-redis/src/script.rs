@@ -162,7 +162,7 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
 
 /// For claims on semaphores, which take all their permits at once and leave with all of them.
 pub(crate) static SEMAPHORE: Scripts = Scripts {
-    acquire: script!("semaphore/take_keys", "common/number", "semaphore/look", "semaphore/take"),
+    acquire: script!("semaphore/take_keys", "common/number", "semaphore/look", "common/last", "semaphore/take"),
     reenter: script!("simple/reenter"),
     renew: script!("semaphore/renew"),
     release: script!("semaphore/release_keys", "common/number", "semaphore/look", "semaphore/release", "common/note"),
@@ -172,7 +172,7 @@ pub(crate) static SUPPLY: Script = script!("semaphore/supply_keys", "common/numb
 
 /// For permits that have names.
 pub(crate) static PERMITS: Scripts = Scripts {
-    acquire: script!("permits/take_keys", "common/number", "permits/look", "permits/take"),
+    acquire: script!("permits/take_keys", "common/number", "permits/look", "common/last", "permits/take"),
     reenter: script!("simple/reenter"),
     renew: script!("permits/renew"),
     release: script!("permits/release", "common/note"),

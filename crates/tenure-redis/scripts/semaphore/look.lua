@@ -132,18 +132,6 @@ local function call(first)
   end
 end
 
--- a count that Redisson lets end ends with what is beside it
-local function last_as_the_count()
-  local left = redis.call('PTTL', KEYS[1])
-  for i = 3, 4 do
-    if left > 0 then
-      redis.call('PEXPIRE', KEYS[i], left)
-    elseif redis.call('PTTL', KEYS[i]) > 0 then
-      redis.call('PERSIST', KEYS[i])
-    end
-  end
-end
-
 -- lets there be so many
 local function begin(permits)
   if permits > most or permits < least then

@@ -1,7 +1,7 @@
 //! Semaphores, permits with names, latches and fenced locks, as the server has them: what is published, what another library
 //! may do to a count meanwhile, and what is left of those who died.
 
-use crate::support::{ask, backend, claim, exists, ms};
+use crate::support::{ask, backend, claim, eventually, exists, ms};
 use std::time::Duration;
 use tenure_core::kernel::{Counting, Latch, Supply, Supplying, Want};
 use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, Sight, Stay, StoreErrorKind};
@@ -217,7 +217,8 @@ async fn permits_of_another_library_end_by_its_clock_and_a_second() {
     // One of ours that Java has made last longer.
     on(&backend, Kind::Permits, take_id("ours", None, ms(30))).await;
     server.command(&["ZADD", "{k}:timeout", &at(60_000.0), "ours"]);
-    tokio::time::sleep(ms(60)).await;
+    let ended = server_time(&server) + 30_000.0;
+    eventually("the lease that we gave it has ended", WITHIN, || server_time(&server) > ended).await;
     assert_eq!(supply(&backend, Kind::Permits, Supplying::Look).await.available, 0);
     assert_eq!(on(&backend, Kind::Permits, give_back("ours")).await, Outcome::GivenBack(1));
 }

@@ -18,7 +18,7 @@ hash!(RENEW, "reentrant/renew");
 hash!(RELEASE, "reentrant/release", "nested/rest", "common/tell", "common/note");
 hash!(LEAVE, "reentrant/leave", "reentrant/count");
 hash!(FENCED, "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder");
-hash!(TAKE, "semaphore/take_keys", "common/number", "semaphore/look", "semaphore/take");
+hash!(TAKE, "semaphore/take_keys", "common/number", "semaphore/look", "common/last", "semaphore/take");
 hash!(
     LEAVE_WITH_PERMITS,
     "semaphore/release_keys",
@@ -29,7 +29,7 @@ hash!(
 );
 hash!(RENEW_PERMITS, "semaphore/renew");
 hash!(SUPPLY, "semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
-hash!(TAKE_NAMED, "permits/take_keys", "common/number", "permits/look", "permits/take");
+hash!(TAKE_NAMED, "permits/take_keys", "common/number", "permits/look", "common/last", "permits/take");
 hash!(RENEW_NAMED, "permits/renew");
 hash!(GIVE_BACK, "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 hash!(SUPPLY_NAMED, "semaphore/supply_keys", "common/number", "permits/look", "common/supply");
