@@ -134,6 +134,7 @@ impl Tokens {
     ) -> Result<(), &'static str> {
         match (&specified.holder, &answered.holder) {
             (None, None) => {}
+            (Some(specified), Some(answered)) if is_tie(kind, specified, answered, tolerance) => {}
             (Some(specified), Some(answered)) => self.compare_holders(kind, specified, answered, tolerance)?,
             _ => return Err("whether anybody holds"),
         }
@@ -179,10 +180,43 @@ fn is_counted_alike(kind: Kind) -> bool {
     matches!(kind, Kind::Fenced | Kind::Permits)
 }
 
+/// Whether each names another of several holders, because the clocks cannot tell which of them holds for longest.
+fn is_tie(kind: Kind, specified: &Holder, answered: &Holder, tolerance: &Tolerance) -> bool {
+    let unsure = !tolerance.remaining.is_zero() && near(specified.remaining, answered.remaining, tolerance.remaining);
+    kind.is_side() && specified.claim != answered.claim && unsure
+}
+
 /// Whether two times are as near as this.
 fn near(one: Option<Duration>, other: Option<Duration>, by: Duration) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.abs_diff(other) <= by,
         (one, other) => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_core::Claim;
+
+    const MILLI: Duration = Duration::from_millis(1);
+    const ABOUT: Tolerance = Tolerance { clear: MILLI, slowest: MILLI, remaining: MILLI, held_for: MILLI };
+
+    fn behind(number: u64, micros: u64) -> Outcome {
+        let remaining = Some(Duration::from_micros(micros));
+        let claim = Claim::new("client", number);
+        let holder = Holder { claim, count: 1, token: None, remaining, held_for: None };
+        Outcome::Busy(Busy { holder: Some(holder), ahead: None, again: remaining })
+    }
+
+    fn compare(kind: Kind, answered: &Outcome) -> Result<(), &'static str> {
+        Tokens::default().compare((kind, &Key::new("k").unwrap()), &behind(1, 5_000), answered, &ABOUT)
+    }
+
+    #[test]
+    fn either_of_two_who_hold_for_as_long_may_be_named() {
+        assert_eq!(compare(Kind::Read, &behind(2, 5_200)), Ok(()));
+        assert_eq!(compare(Kind::Read, &behind(2, 7_000)), Err("claim"));
+        assert_eq!(compare(Kind::Fair, &behind(2, 5_200)), Err("claim"), "one alone holds it");
     }
 }

@@ -26,8 +26,6 @@ use tokio::task::JoinSet;
 
 /// How long a backend may take to answer; a replay is not about slow ones.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How many replays run at once.
-const LANES: u32 = 24;
 /// How many steps before a disagreement are told.
 const TOLD: usize = 8;
 
@@ -104,10 +102,12 @@ impl Tally {
 /// [`replay`] does, or if too few of the answers could be compared.
 pub async fn replay_side_by_side<B: Backend>(backend: &Arc<B>, kind: Kind, steps: usize, seed: u64) -> Tally {
     let mut replays = JoinSet::new();
-    for lane in 0..LANES {
+    // Each long enough to come to something, and not so many at once that they wait for each other.
+    let lanes = (steps / 100).clamp(32, 128);
+    for lane in 0..lanes as u64 {
         let backend = Arc::clone(backend);
-        let steps = steps.div_ceil(LANES as usize);
-        replays.spawn(async move { run(&*backend, kind, &Pace::Real, steps, seed.wrapping_add(lane.into())).await });
+        let steps = steps.div_ceil(lanes);
+        replays.spawn(async move { run(&*backend, kind, &Pace::Real, steps, seed.wrapping_add(lane)).await });
     }
     let mut all = Tally::default();
     while let Some(tally) = replays.join_next().await {
