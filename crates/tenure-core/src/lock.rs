@@ -4,7 +4,7 @@ use crate::acquire::{Contended, Patience, acquire};
 use crate::event::What;
 use crate::guard::Guard;
 use crate::inner::Inner;
-use crate::{Card, Error, Options};
+use crate::{Card, Error, Moment, Options};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -195,7 +195,9 @@ impl Lock {
             None => match self.client.shared.backend.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
                 Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
                 // They were before us because the store is silent.
-                Err(error) if error.is_transient() => return Error::from_store(Some(&self.key), error),
+                Err(error) if error.is_transient() && !self.was_answered(waited) => {
+                    return Error::from_store(Some(&self.key), error);
+                }
                 _ => None,
             },
         };
@@ -204,6 +206,13 @@ impl Lock {
             None => None,
         };
         Error::timeout((self.kind, &self.key), waited, holder, card)
+    }
+
+    /// Whether the store has answered anybody of this client's while we waited.
+    fn was_answered(&self, waited: Duration) -> bool {
+        let shared = &self.client.shared;
+        let began = shared.clock.now().since_zero().saturating_sub(waited + ASK_WHO);
+        shared.was_heard_from_since(Moment::at(began))
     }
 
     /// One attempt: the guard, or none if somebody else holds the lock.

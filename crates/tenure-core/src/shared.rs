@@ -31,7 +31,8 @@ pub(crate) struct Shared {
     /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
     pub(crate) tidied: Notify,
     under_way: AtomicUsize,
-    heard_from: AtomicBool,
+    /// When the store last answered one who wants in, in microseconds; zero if it never did.
+    heard_from: AtomicU64,
     closed: AtomicBool,
     /// Cancelled when the client is closed: those who wait for a lock wait in vain.
     pub(crate) closing: CancellationToken,
@@ -77,7 +78,7 @@ impl Shared {
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
             under_way: AtomicUsize::new(0),
-            heard_from: AtomicBool::new(false),
+            heard_from: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             closing: CancellationToken::new(),
             dead: AtomicBool::new(false),
@@ -126,14 +127,17 @@ impl Shared {
 
     /// The store has answered: it is there, whatever happens later.
     pub(crate) fn heard_from_store(&self) {
-        if !self.heard_from.load(Ordering::Relaxed) {
-            self.heard_from.store(true, Ordering::Relaxed);
-        }
+        self.heard_from.store(micros(self.clock.now()), Ordering::Relaxed);
     }
 
     /// Whether the store has ever answered.
     pub(crate) fn was_heard_from(&self) -> bool {
-        self.heard_from.load(Ordering::Relaxed)
+        self.heard_from.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the store has answered anybody of this client's since then.
+    pub(crate) fn was_heard_from_since(&self, then: Moment) -> bool {
+        self.heard_from.load(Ordering::Relaxed) >= micros(then)
     }
 
     /// Asks the store something that may be asked twice: a connection that is found dead at once, as after a restart of
@@ -267,4 +271,9 @@ impl Shared {
         }
         self.say(hold, || What::Alarm(Alarm { owner, held, lease, reason }));
     }
+}
+
+/// A moment as a number; never zero.
+fn micros(moment: Moment) -> u64 {
+    u64::try_from(moment.since_zero().as_micros()).unwrap_or(u64::MAX).max(1)
 }

@@ -278,8 +278,9 @@ impl<'a> Attempt<'a> {
                     // One attempt is one answer: a connection that was found dead at once gets another chance.
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
-                    // A last attempt that had no time left to be answered says nothing of the store.
-                    let hasty = self.busy.is_some() && within < self.client.answer_within;
+                    // A last attempt that had no time left to be answered says nothing of a store that answers others.
+                    let answers = self.busy.is_some() || shared.was_heard_from_since(self.began);
+                    let hasty = answers && within < self.client.answer_within;
                     if hasty && self.is_out_of_patience() {
                         return self.not_obtained();
                     }

@@ -16,6 +16,7 @@ cases!("late":
     a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody,
     a_last_attempt_without_time_for_an_answer_is_no_silence,
     a_silent_store_is_unavailable_to_everyone_in_line,
+    a_busy_store_is_no_silence_to_who_is_second_in_line,
     waits_by_policy_end_as_they_began,
 );
 
@@ -170,6 +171,19 @@ async fn a_silent_store_is_unavailable_to_everyone_in_line(bench: &Bench) {
     let (one, other) = tokio::join!(lock.lock_timeout(millis(300)), lock.lock_timeout(millis(300)));
     for outcome in [one, other] {
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+}
+
+/// It never came to ask, and the store is too busy to say who has the lock; but it answers.
+async fn a_busy_store_is_no_silence_to_who_is_second_in_line(bench: &Bench) {
+    let _held = bench.lock("a").await.lock_with(renewed(60_000)).await.unwrap();
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    tap.go_blind();
+    let (one, other) = tokio::join!(lock.lock_timeout(millis(300)), lock.lock_timeout(millis(200)));
+    for outcome in [one, other] {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) struct Tap {
     lost_releases: AtomicUsize,
     forgets_to_answer_renewals: AtomicBool,
     silent: AtomicBool,
+    blind: AtomicBool,
     hears: watch::Sender<bool>,
 }
 
@@ -125,6 +126,11 @@ impl Tap {
         self.silent.store(true, Ordering::SeqCst);
     }
 
+    /// From now on, who looks at a lock is not answered.
+    pub(super) fn go_blind(&self) {
+        self.blind.store(true, Ordering::SeqCst);
+    }
+
     /// From now on, renewals by hand are done but not answered.
     pub(super) fn forget_to_answer_renewals(&self) {
         self.forgets_to_answer_renewals.store(true, Ordering::SeqCst);
@@ -189,6 +195,9 @@ impl<B: Backend> Backend for Tapped<B> {
         }
         if self.tap.silent.load(Ordering::SeqCst) {
             tokio::time::sleep(within).await;
+            return Err(unanswered());
+        }
+        if *operation == Operation::Inspect && self.tap.blind.load(Ordering::SeqCst) {
             return Err(unanswered());
         }
         if is_acquire(operation) && self.tap.loses_acquires.load(Ordering::SeqCst) {
