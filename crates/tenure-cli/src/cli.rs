@@ -1,11 +1,12 @@
 //! What can be typed: clap and nothing else.
 
-use crate::kind::{Sort, Sorts};
+use crate::kind::Sorts;
 use crate::{duration, number};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::time::Duration;
+use tenure::Sort;
 
 const ABOUT: &str = "Run a program while holding a lock that every process that uses the same store respects";
 

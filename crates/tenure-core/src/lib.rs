@@ -29,12 +29,15 @@ mod options;
 mod owner;
 mod permits;
 mod place;
+mod policy;
 mod queue;
 mod retry;
 mod rw_lock;
 mod semaphore;
 mod shared;
+mod sort;
 mod supply;
+mod unreadable;
 mod wakeups;
 mod watchdog;
 
@@ -57,11 +60,14 @@ pub use options::Options;
 pub use owner::Owner;
 pub use permits::{PermitId, Permits};
 pub use place::Place;
+pub use policy::Policy;
 pub use retry::{Pauses, Retry};
 pub use rw_lock::RwLock;
 pub use semaphore::Semaphore;
+pub use sort::Sort;
 pub use tenure_kernel as kernel;
 pub use tenure_kernel::{
     Busy, Claim, Holder, Key, Kind, Operation, Outcome, Pattern, Sight, Stay, Token, UnknownKind, Waiting,
 };
+pub use unreadable::Unreadable;
 pub use wakeups::{Interest, Port, Pusher, Topic};

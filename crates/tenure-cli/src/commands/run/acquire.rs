@@ -5,13 +5,12 @@ use super::terms::Terms;
 use crate::cli::{Common, Run};
 use crate::duration::spoken;
 use crate::exit::{Failure, Reason};
-use crate::kind::Sort;
 use crate::output::{Seen, Spinner, Talk, holder, waiting};
 use crate::store;
 use std::fmt::Write;
 use std::future::pending;
 use std::time::{Duration, Instant};
-use tenure::{Client, Held, Lock, MultiGuard, MultiLock, Place};
+use tenure::{Client, Held, Lock, MultiGuard, MultiLock, Place, Sort};
 
 /// Who has waited for so long is told for whom.
 const PATIENCE: Duration = Duration::from_millis(300);

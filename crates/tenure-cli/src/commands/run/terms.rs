@@ -2,10 +2,9 @@
 
 use crate::cli::Run;
 use crate::exit::Failure;
-use crate::kind::Sort;
 use std::env::VarError;
 use std::time::Duration;
-use tenure::Options;
+use tenure::{Options, Sort};
 
 /// What follows from the command line.
 #[derive(Debug)]
