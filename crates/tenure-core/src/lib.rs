@@ -40,6 +40,8 @@ mod supply;
 mod unreadable;
 mod wakeups;
 mod watchdog;
+#[cfg(feature = "serde")]
+mod written;
 
 pub use backend::{Backend, Renewal, Store, StoreError, StoreErrorKind};
 pub use card::Card;
@@ -53,6 +55,7 @@ pub use hold::Standing;
 pub use joint::{Joint, Wanted};
 pub use label::{Guarantee, Label};
 pub use latch::Latch;
+pub use length::Length;
 pub use lock::{Held, HeldBy, InLine, Lock};
 pub use memory::Memory;
 pub use multi_lock::{MultiGuard, MultiLock};

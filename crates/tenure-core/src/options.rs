@@ -166,6 +166,21 @@ impl Options {
         self
     }
 
+    /// How long the store keeps the lock without hearing from us.
+    pub const fn get_lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// How long to wait for the lock, if not for ever.
+    pub const fn get_wait(&self) -> Option<Duration> {
+        self.wait
+    }
+
+    /// The longest the lock is held, if not for ever.
+    pub const fn get_max_hold(&self) -> Option<Duration> {
+        self.max_hold
+    }
+
     /// Those of a guard with these terms, but for how long it is kept taken.
     pub(crate) fn of(terms: Terms) -> Self {
         let Terms { lease, renew_every, warn_after, max_hold, .. } = terms;

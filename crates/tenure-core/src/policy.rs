@@ -1,9 +1,17 @@
 //! A policy: all that is decided of a section before it is run, as data.
 
-use crate::{Error, Options, Retry, Sort};
+mod check;
+mod env;
+mod fields;
+#[cfg(feature = "serde")]
+mod serde;
+#[cfg(feature = "toml")]
+mod toml;
+
+use crate::{Options, Retry, Sort};
 use std::borrow::Cow;
 use std::time::Duration;
-use tenure_kernel::{Key, Kind};
+use tenure_kernel::Kind;
 
 /// How a section of a program is locked: what its keys begin with, what is taken, with which [`Options`], and whether at all.
 ///
@@ -18,10 +26,29 @@ use tenure_kernel::{Key, Kind};
 ///     .kind(Sort::Lock(Kind::Fair))
 ///     .options(Options::new().lease(Duration::from_secs(6)).wait(Duration::from_secs(10)));
 /// policy.check()?;
-/// let once = policy.map(|options| options.wait(Duration::ZERO));
-/// once.check()?;
+/// let impatient = policy.map(|options| options.wait(Duration::ZERO));
+/// assert!(impatient.once());
 /// # Ok::<(), tenure_core::Error>(())
 /// ```
+///
+/// It is also read from the [environment](Policy::from_env), with the feature `toml` from TOML, and with the feature `serde`
+/// from whatever serde reads, by these names. What is left out has its default.
+///
+/// | | | Default |
+/// |---|---|---|
+/// | `prefix` | what keys begin with | nothing |
+/// | `kind` | `reentrant`, `simple`, `fair`, `read`, `write`, `fenced` or `semaphore:3` | `reentrant` |
+/// | `enabled` | `false` runs sections without their lock | `true` |
+/// | `lease` | [how long](Options::lease) the store keeps the lock without hearing from us | `30s` |
+/// | `renew` | `false` lets the lease [end by itself](Options::no_renew) | `true` |
+/// | `renew_every` | [how often](Options::renew_every) the lease is renewed | a third of it |
+/// | `wait` | [how long](Options::wait) to wait for the lock; `0s` is one attempt | for ever |
+/// | `retry` | asks again [by this policy](Options::retry): `linear(100ms, tries=10)` | woken |
+/// | `max_hold` | [the longest](Options::max_hold) the lock is held | for ever |
+/// | `at_least` | [the shortest](Options::at_least) the lock is taken | `0s` |
+/// | `warn_after` | [raises the alarm](Options::warn_after) if the lock is still held then | never |
+///
+/// Owners, lineages and places, which options have as well, are not data, and are neither read nor written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     pub(crate) prefix: Cow<'static, str>,
@@ -65,7 +92,8 @@ impl Policy {
         self
     }
 
-    /// How it is taken. Here a [wait](Options::wait) of nothing means one attempt.
+    /// How it is taken. Here a [wait](Options::wait) of nothing means one attempt, and an [`at_least`](Options::at_least) of
+    /// nothing is as if left out.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -100,36 +128,45 @@ impl Policy {
     }
 
     /// Whether the lock is asked for once, and not waited for.
-    pub(crate) fn once(&self) -> bool {
+    pub fn once(&self) -> bool {
         self.options.wait.is_some_and(|wait| wait.is_zero())
     }
 
-    /// The options to acquire with: those of one attempt have no wait in them.
-    pub(crate) fn terms(&self) -> Options {
+    /// The options to take it with, for [`Lock::lock_with`](crate::Lock::lock_with) or, if it is asked for
+    /// [once](Policy::once), for [`Lock::try_lock_with`](crate::Lock::try_lock_with): lengths of nothing are left out of them.
+    pub fn terms(&self) -> Options {
         let mut options = self.options.clone();
         options.wait = options.wait.filter(|wait| !wait.is_zero());
+        options.at_least = options.at_least.filter(|least| !least.is_zero());
         options
-    }
-
-    /// Refuses a policy that makes no sense.
-    ///
-    /// # Errors
-    ///
-    /// [`Invalid`](crate::ErrorKind::Invalid), naming the values that disagree.
-    pub fn check(&self) -> Result<(), Error> {
-        self.kind.check()?;
-        if self.prefix.len() >= Key::MAX_BYTES {
-            return Err(Error::invalid(format!("choose a shorter prefix: it has {} bytes", self.prefix.len())));
-        }
-        if self.once() && self.options.retry.is_some() {
-            return Err(Error::invalid("a wait of nothing is one attempt, leave the retry out or wait: wait=0s"));
-        }
-        self.terms().check()
     }
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_made_where_it_is_used() {
+        const POLICY: Policy = Policy::new().kind(Sort::Semaphore(3)).enabled(false);
+        assert_eq!(POLICY.get_kind(), Sort::Semaphore(3));
+        assert!(!POLICY.is_enabled());
+        assert!(matches!(POLICY.prefix("stock:").prefix, Cow::Borrowed("stock:")));
+    }
+
+    #[test]
+    fn nothing_is_left_out() {
+        let policy = Policy::seed();
+        assert!(!policy.once());
+        assert_eq!(policy.terms(), *policy.get_options());
+        let policy = Policy::new().map(|options| options.wait(Duration::ZERO).at_least(Duration::ZERO));
+        assert!(policy.once());
+        assert_eq!(policy.terms(), Options::new());
     }
 }

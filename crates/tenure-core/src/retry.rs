@@ -1,10 +1,14 @@
 //! Retry policies: plain iterators over the pauses between attempts.
 
+mod text;
+
 use std::time::Duration;
 
 /// When to ask again, for those who poll.
 ///
 /// A policy is a recipe; [`IntoIterator`] makes the pauses. `times(n)` means n retries, that is n + 1 attempts.
+///
+/// It is written as `fixed(100ms)`, `linear(100ms, tries=10)` or `exponential(60ms, max=2s, tries=100)`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -12,35 +16,89 @@ use std::time::Duration;
 ///
 /// let pauses: Vec<_> = Retry::fixed(Duration::from_millis(50)).times(3).into_iter().collect();
 /// assert_eq!(pauses, [Duration::from_millis(50); 3]);
+/// assert_eq!("fixed(50ms, tries=3)".parse(), Ok(Retry::fixed(Duration::from_millis(50)).times(3)));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
+    shape: Shape,
     interval: Duration,
-    factor: f64,
     cap: Duration,
-    jitter: Duration,
-    floor: Duration,
     times: Option<u32>,
 }
 
+/// How pauses follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Fixed,
+    Linear,
+    Exponential,
+}
+
+impl Shape {
+    const ALL: [Self; 3] = [Self::Fixed, Self::Linear, Self::Exponential];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Linear => "linear",
+            Self::Exponential => "exponential",
+        }
+    }
+
+    /// By how much a pause is longer than the one before.
+    const fn factor(self) -> f64 {
+        match self {
+            Self::Fixed | Self::Linear => 1.0,
+            Self::Exponential => 1.5,
+        }
+    }
+
+    /// The longest pause unless said.
+    const fn cap(self) -> Duration {
+        match self {
+            Self::Fixed | Self::Linear => Duration::MAX,
+            Self::Exponential => Duration::from_secs(2),
+        }
+    }
+
+    const fn jitter(self) -> Duration {
+        match self {
+            Self::Fixed => Duration::ZERO,
+            Self::Linear | Self::Exponential => Duration::from_millis(50),
+        }
+    }
+
+    /// The shortest pause.
+    const fn floor(self) -> Duration {
+        match self {
+            Self::Fixed => Duration::ZERO,
+            Self::Linear | Self::Exponential => Duration::from_millis(10),
+        }
+    }
+}
+
 impl Retry {
-    const CAP: Duration = Duration::from_secs(2);
-    const JITTER: Duration = Duration::from_millis(50);
-    const FLOOR: Duration = Duration::from_millis(10);
+    /// How a policy is written, for those who have to say so.
+    pub const FORM: &str =
+        "write a retry such as `fixed(100ms)`, `linear(100ms, tries=10)` or `exponential(60ms, max=2s, tries=100)`";
 
     /// The same pause every time, exactly.
     pub const fn fixed(interval: Duration) -> Self {
-        Self { interval, factor: 1.0, cap: Duration::MAX, jitter: Duration::ZERO, floor: Duration::ZERO, times: None }
+        Self::new(Shape::Fixed, interval)
     }
 
     /// The same pause every time and up to 50 ms more, 10 ms at least.
     pub const fn linear(interval: Duration) -> Self {
-        Self { jitter: Self::JITTER, floor: Self::FLOOR, ..Self::fixed(interval) }
+        Self::new(Shape::Linear, interval)
     }
 
     /// Half as long again every time, 2 s at most, then up to 50 ms more; 10 ms at least.
     pub const fn exponential(interval: Duration) -> Self {
-        Self { factor: 1.5, cap: Self::CAP, ..Self::linear(interval) }
+        Self::new(Shape::Exponential, interval)
+    }
+
+    const fn new(shape: Shape, interval: Duration) -> Self {
+        Self { shape, interval, cap: shape.cap(), times: None }
     }
 
     /// At most this many retries.
@@ -67,11 +125,16 @@ impl Retry {
         self.cap
     }
 
+    /// When the first retry comes at the earliest; none if there is none.
+    pub(crate) fn soonest(&self) -> Option<Duration> {
+        (self.times != Some(0)).then(|| self.interval.min(self.cap).max(self.shape.floor()))
+    }
+
     fn pause(&self, retry: u32) -> Duration {
-        let grown = self.interval.as_secs_f64() * self.factor.powi(i32::try_from(retry).unwrap_or(i32::MAX));
+        let grown = self.interval.as_secs_f64() * self.shape.factor().powi(i32::try_from(retry).unwrap_or(i32::MAX));
         // A pause that has grown beyond what a duration can hold is as good as the cap.
         let grown = Duration::try_from_secs_f64(grown).unwrap_or(self.cap).min(self.cap);
-        grown.saturating_add(self.jitter.mul_f64(fastrand::f64())).max(self.floor)
+        grown.saturating_add(self.shape.jitter().mul_f64(fastrand::f64())).max(self.shape.floor())
     }
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     rule: &'static str,
-    what: &'static str,
+    what: String,
     text: String,
 }
 
@@ -23,8 +23,13 @@ impl Unreadable {
     /// How much of a text is shown.
     const WIDEST: usize = 100;
 
-    pub(crate) fn new(rule: &'static str, what: &'static str, text: &str) -> Self {
-        Self { rule, what, text: text.chars().take(Self::WIDEST).collect() }
+    pub(crate) fn new(rule: &'static str, what: &str, text: &str) -> Self {
+        Self { rule, what: what.to_owned(), text: text.chars().take(Self::WIDEST).collect() }
+    }
+
+    /// Where it is called something else.
+    pub(crate) fn named(self, what: &str) -> Self {
+        Self { what: what.to_owned(), ..self }
     }
 
     /// What to write, without what was written: for those who do not show that, or show it in their own way.
