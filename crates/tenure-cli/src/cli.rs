@@ -1,12 +1,13 @@
 //! What can be typed: clap and nothing else.
 
 use crate::kind::Sorts;
-use crate::{duration, number};
+use crate::{duration, number, retry};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
-use tenure::Sort;
+use tenure::{Retry, Sort};
 
 const ABOUT: &str = "Run a program while holding a lock that every process that uses the same store respects";
 
@@ -38,6 +39,7 @@ Examples:
   tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run account:3 account:7 -- ./transfer.sh   # both, or neither; in any order
+  tenure run --policy nightly.toml --wait 1m report -- ./report.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
 The command finds TENURE_KEY, TENURE_TOKEN (the fencing token), TENURE_OWNER and the store's TENURE_URL in its \
@@ -49,6 +51,10 @@ If the lock cannot be renewed, its whole process group gets SIGTERM, and SIGKILL
 exit code 73. If `tenure` itself is killed, the command is killed with it. \
 A command that is stopped (Ctrl-Z) is not renewed, and is killed when its lease ends. \
 What it leaves running in the background when it ends well goes on, without the lock.
+
+A policy has any of prefix, which goes before the keys, kind, enabled, lease, renew, renew_every, wait, retry, max_hold, \
+at_least and warn_after, each as the option is written: `lease = \"10s\"`, `renew = false`, `wait = \"0s\"` for --no-wait. \
+With `enabled = false` the command runs without the lock, as if it had been typed without `tenure run`.
 
 A lock is a lease: it makes double work rare. \
 Have what you write to refuse a TENURE_TOKEN smaller than the last it saw.";
@@ -166,7 +172,7 @@ pub(crate) enum Command {
     Man {
         /// Write a page for every command into this directory instead, and make it if there is none
         #[arg(long, value_name = "PATH")]
-        dir: Option<std::path::PathBuf>,
+        dir: Option<PathBuf>,
     },
 }
 
@@ -228,9 +234,12 @@ pub(crate) enum SemaphoreCommand {
 /// `tenure run`
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// How long the store keeps the lock without hearing from us; lengths are written as 30s, 5m or 1h30m
-    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration::some)]
-    pub(crate) lease: Duration,
+    /// Take from this policy, a TOML file, what is not typed here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// How long the store keeps the lock without hearing from us; lengths are written as 30s, 5m or 1h30m [default: 30s]
+    #[arg(long, value_name = "D", value_parser = duration::some)]
+    pub(crate) lease: Option<Duration>,
     /// Let the lease end by itself instead of renewing it
     #[arg(long)]
     pub(crate) no_renew: bool,
@@ -240,11 +249,15 @@ pub(crate) struct Run {
     /// Give up at once if somebody else holds the lock
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Ask again by this policy instead of being woken: `fixed(100ms)`, `linear(100ms, tries=10)`, which adds up to 50ms to
+    /// each pause, or `exponential(60ms, max=2s, tries=100)`
+    #[arg(long, value_name = "RETRY", conflicts_with = "no_wait", value_parser = retry::any)]
+    pub(crate) retry: Option<Retry>,
     /// What kind of lock: `simple` is cheaper, and does not let its holder in again; `fair` is first come, first served;
     /// `read` is for many at once, `write` for one alone; `semaphore:3` is for three at a time; `fenced` counts its tokens
-    /// as Redisson does
-    #[arg(long, value_name = "KIND", default_value = "reentrant", value_parser = Sorts, hide_possible_values = true)]
-    pub(crate) kind: Sort,
+    /// as Redisson does [default: reentrant]
+    #[arg(long, value_name = "KIND", value_parser = Sorts, hide_possible_values = true)]
+    pub(crate) kind: Option<Sort>,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
     #[arg(long, value_name = "D", value_parser = duration::some)]
     pub(crate) max_hold: Option<Duration>,

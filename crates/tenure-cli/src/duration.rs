@@ -1,13 +1,11 @@
 //! Lengths of time as people type and read them: `30s`, `5m`, `1h30m`.
 
 use std::time::Duration;
-
-/// How a length is typed.
-pub(crate) const FORM: &str = "write a length of time such as `30s`, `5m` or `1h30m`";
+use tenure::{Length, Unreadable};
 
 /// A length that was typed. Whether it is a sensible one, its reader knows.
 pub(crate) fn any(text: &str) -> Result<Duration, &'static str> {
-    humantime::parse_duration(text).map_err(|_| FORM)
+    text.parse().map(|Length(length)| length).map_err(|error: Unreadable| error.rule())
 }
 
 /// A length where none at all would mean nothing.

@@ -8,6 +8,7 @@ mod exit;
 mod kind;
 mod number;
 mod output;
+mod retry;
 mod store;
 mod typed;
 

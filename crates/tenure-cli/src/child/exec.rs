@@ -1,9 +1,11 @@
-//! `tenure __exec`: becomes the command once all is ready.
+//! Becoming the command: as `tenure __exec` once all is ready, or at once if there is no lock to hold.
 
-use super::control;
+use super::{cannot_exec, control};
+use crate::exit::Failure;
 use rustix::io::Errno;
 use std::convert::Infallible;
 use std::env::ArgsOs;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::iter::Skip;
 use std::os::unix::process::CommandExt;
@@ -16,6 +18,13 @@ pub(super) fn main(words: Skip<ArgsOs>) -> ExitCode {
         Ok(None) | Err(_) => ExitCode::FAILURE,
         Ok(Some(never)) => match never {},
     }
+}
+
+/// Gives way to the command, which finds the store's URL in its environment. Why it cannot be executed, if we return.
+pub(crate) fn give_way(words: &[OsString], url: Option<&str>) -> Failure {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(url.map(|url| ("TENURE_URL", url)));
+    cannot_exec(&words[0], &command.exec())
 }
 
 fn become_command(mut words: Skip<ArgsOs>) -> io::Result<Option<Infallible>> {

@@ -21,6 +21,7 @@ mod supervise;
 mod terminal;
 
 pub(crate) use die::die_of;
+pub(crate) use exec::give_way;
 pub(crate) use gate::Gate;
 pub(crate) use hook::on_lost;
 pub(crate) use lookup::{cannot_exec, look_up};

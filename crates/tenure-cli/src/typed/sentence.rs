@@ -6,11 +6,11 @@ use super::line::Line;
 use super::meant::Meant;
 use super::said::{about, all, name, one, option, or};
 use super::stray;
-use crate::duration;
 use clap::ValueEnum;
 use clap::error::{ContextKind, ErrorKind};
 use clap_complete::Shell;
 use std::error::Error;
+use tenure::{Length, Retry};
 
 /// What is wrong, and what to do.
 pub(super) fn of(line: &Line, error: &clap::Error) -> String {
@@ -77,7 +77,9 @@ fn bad_value(line: &Line, error: &clap::Error) -> String {
         None => {
             let what = match argument.split_once(' ') {
                 _ if !choices.is_empty() => format!("write {}", or(&choices)),
-                Some((_, "<D>")) => duration::FORM.to_owned(),
+                Some((_, "<D>")) => Length::FORM.to_owned(),
+                Some((_, "<RETRY>")) => Retry::FORM.to_owned(),
+                Some((_, "<FILE>")) => "write the name of a file".to_owned(),
                 Some((_, "<N>")) => "write a number".to_owned(),
                 Some((_, "<URL>")) => "write the store's URL".to_owned(),
                 _ => "write its value".to_owned(),

@@ -5,6 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 const COMMANDS: &str = "run, ls, inspect, release, wait, latch, semaphore, demo, completions, man or help";
+const RETRY: &str =
+    "write a retry such as `fixed(100ms)`, `linear(100ms, tries=10)` or `exponential(60ms, max=2s, tries=100)`";
+const INTERVAL: &str = "begin a retry with the pause between two attempts, as in `fixed(100ms)`";
 const LENGTH: &str = "write a length of time such as `30s`, `5m` or `1h30m`";
 const NUMBER: &str = "write a whole number such as `50`, up to 4294967295";
 const DESCRIPTOR: &str = "write the number of a file descriptor, such as `3`";
@@ -49,6 +52,8 @@ fn what_is_missing_is_asked_for() {
         (&["--format"], "write human or json after this option: option=`--format`"),
         (&["--format=", "ls"], "write human or json after this option: option=`--format`"),
         (&["run", "--label"], "write its value after this option: option=`--label`"),
+        (&["run", "k", "--retry"], &format!("{RETRY} after this option: option=`--retry`")),
+        (&["run", "k", "--policy"], "write the name of a file after this option: option=`--policy`"),
     ] {
         refused(args, sentence);
     }
@@ -116,6 +121,8 @@ fn a_value_that_makes_no_sense_is_told_what_does() {
         (&["run", "--wait", "0s", "k", "--", "true"], "to give up at once, write `--no-wait`: wait=`0s`".into()),
         (&["run", "--status-fd", "x", "k", "--", "true"], format!("{DESCRIPTOR}: status-fd=`x`")),
         (&["run", "--status-fd", "-1", "k", "--", "true"], format!("{DESCRIPTOR}: status-fd=`-1`")),
+        (&["run", "--retry", "random", "k", "--", "true"], format!("{RETRY}: retry=`random`")),
+        (&["run", "--retry", "fixed(redis://host)", "k", "--", "true"], format!("{INTERVAL}: option=`--retry`")),
         (&["demo", "--items", "-1"], format!("{NUMBER}: items=`-1`")),
         (&["demo", "--buyers", "99999999999"], format!("{NUMBER}: buyers=`99999999999`")),
         (
@@ -132,6 +139,7 @@ fn a_value_that_makes_no_sense_is_told_what_does() {
 fn what_is_too_much_is_named() {
     for (args, sentence) in [
         (&["run", "--wait", "5s", "--no-wait", "k", "--", "true"][..], "give --wait or --no-wait, but not both"),
+        (&["run", "--retry", "fixed(1s)", "--no-wait", "k", "--", "true"], "give --retry or --no-wait, but not both"),
         (
             &["run", "--lease", "3s", "--lease", "4s", "k", "--", "true"],
             "the line has an option twice, give it once: option=`--lease`",

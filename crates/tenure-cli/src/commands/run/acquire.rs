@@ -24,35 +24,29 @@ pub(super) async fn connect(common: &Common, talk: Talk, args: &Run, terms: &Ter
         .label(label)
         // Checked before anything is sent.
         .options(terms.options.clone())
-        .connect_within(store::reach_within(args.wait));
+        .connect_within(store::reach_within(terms.wait()));
     store::connect(common, talk, builder).await
 }
 
 /// Takes the locks.
-pub(super) async fn take(
-    talk: Talk,
-    args: &Run,
-    terms: &Terms,
-    client: &Client,
-    began: Instant,
-) -> Result<MultiGuard, Failure> {
+pub(super) async fn take(talk: Talk, terms: &Terms, client: &Client, began: Instant) -> Result<MultiGuard, Failure> {
     let mut options = terms.options.clone();
-    if let Some(wait) = args.wait {
+    if let Some(wait) = terms.wait() {
         // Reaching the store was a part of it.
         options = options.wait(wait.saturating_sub(began.elapsed()).max(Duration::from_millis(1)));
     }
     let place = Place::new();
-    let kind = match args.kind {
+    let kind = match terms.kind {
         Sort::Lock(kind) => kind,
         Sort::Semaphore(permits) => {
-            return permit::take(talk, args, client, permits, options.place(&place), &place)
+            return permit::take(talk, terms, client, permits, options.place(&place), &place)
                 .await
                 .map(MultiGuard::from);
         }
     };
-    let locks: Vec<Lock> = args.keys.iter().map(|key| client.lock_of(kind, key)).collect::<Result<_, _>>()?;
+    let locks: Vec<Lock> = terms.keys.iter().map(|key| client.lock_of(kind, key)).collect::<Result<_, _>>()?;
     let locks = MultiLock::new(locks)?;
-    if args.no_wait {
+    if terms.once {
         return attempt(&locks, terms).await;
     }
     // While it waits for one, it has some of the others itself.

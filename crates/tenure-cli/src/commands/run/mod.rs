@@ -7,15 +7,15 @@ mod terms;
 
 pub(super) use acquire::busy;
 
-use super::check_key;
 use crate::child::{self, Ended, Gate, How, Signals, Supervisor};
 use crate::cli::{Common, Run};
+use crate::duration::spoken;
 use crate::exit::{self, Failure, Reason};
 use crate::output::{self, Talk};
 use status::{Report, Status};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tenure::{Client, ErrorKind, Key, MultiGuard};
+use tenure::{Alarm, AlarmReason, Client, ErrorKind, Events, Key, MultiGuard, What};
 use terms::Terms;
 
 /// How long the end may take when the store has gone away; the lease ends what is left then.
@@ -29,7 +29,14 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
     let mut report = Report::new(&args.keys);
     let outcome = match Status::open(args.status_fd) {
         Ok(status) => {
-            let outcome = attempt(common, talk, &args, &mut report).await;
+            let outcome = match prepare(&args, &mut report) {
+                Ok(terms) if !terms.enabled => {
+                    report.unlocked();
+                    return unlocked(common, talk, &args, status.write(&report));
+                }
+                Ok(terms) => attempt(common, talk, &args, &terms, &mut report).await,
+                Err(failure) => Err(failure),
+            };
             report.finish(&outcome);
             if let Err(failure) = status.write(&report) {
                 output::fail(&failure);
@@ -75,15 +82,31 @@ impl End {
     }
 }
 
-async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -> Result<End, Failure> {
-    args.keys.iter().try_for_each(|key| check_key(key))?;
+/// Whatever can be refused before anything is done.
+fn prepare(args: &Run, report: &mut Report) -> Result<Terms, Failure> {
     let terms = Terms::of(args)?;
+    report.named(&terms.keys);
     child::look_up(&args.command[0], std::env::var_os("PATH").as_deref())?;
+    Ok(terms)
+}
+
+/// Lets the command take our place: the policy is switched off.
+fn unlocked(common: &Common, talk: Talk, args: &Run, told: Result<(), Failure>) -> ExitCode {
+    if let Err(failure) = told {
+        output::fail(&failure);
+    }
+    talk.say("the policy is switched off (enabled = false), the command runs without the lock");
+    let failure = child::give_way(&args.command, common.url.as_deref());
+    output::fail(&failure);
+    failure.exit_code()
+}
+
+async fn attempt(common: &Common, talk: Talk, args: &Run, terms: &Terms, report: &mut Report) -> Result<End, Failure> {
     let mut signals = Signals::deadly().map_err(|error| unstarted(&error))?;
 
     let began = Instant::now();
-    let client = unless_interrupted(&mut signals, acquire::connect(common, talk, args, &terms)).await?;
-    let guard = match unless_interrupted(&mut signals, acquire::take(talk, args, &terms, &client, began)).await {
+    let client = unless_interrupted(&mut signals, acquire::connect(common, talk, args, terms)).await?;
+    let guard = match unless_interrupted(&mut signals, acquire::take(talk, terms, &client, began)).await {
         Ok(guard) => guard,
         Err(failure) => {
             // Nothing is left behind, neither a place in line nor a lock that was granted in this very moment.
@@ -98,12 +121,14 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, report: &mut Report) -
         // A line for each: keys have no line breaks in them.
         ("TENURE_KEY", guard.keys().map(Key::as_str).collect::<Vec<_>>().join("\n")),
         ("TENURE_TOKEN", guard.tokens().map(|(_, token)| token.to_string()).collect::<Vec<_>>().join("\n")),
-        ("TENURE_OWNER", lineage(&guard, &terms)),
+        ("TENURE_OWNER", lineage(&guard, terms)),
     ];
     // A `tenure run` inside it is to go in again, and not to another store. An empty one counts too: `--url ''` stands
     // against the TENURE_URL that the command would find otherwise.
     env.extend(common.url.clone().map(|url| ("TENURE_URL", url)));
-    let outcome = hold(talk, args, &terms, &guard, (&env, &mut signals), report).await;
+    let alarms = tokio::spawn(tell_alarms(talk, client.events()));
+    let outcome = hold(talk, args, terms, &guard, (&env, &mut signals), report).await;
+    alarms.abort();
     let released = give_back(talk, &client, guard, outcome.is_ok()).await;
     report.held_for(since.elapsed());
     if let (Ok(_), Err(failure), Some(line)) = (&outcome, &released, &args.on_lost) {
@@ -147,7 +172,7 @@ async fn hold(
     // The command never starts without the time to be stopped in.
     if guard.remaining() <= terms.grace + terms.slack {
         guard.check()?;
-        return Err(lost(NO_TIME, args));
+        return Err(lost(NO_TIME, terms));
     }
     let supervisor = Supervisor {
         talk,
@@ -161,13 +186,13 @@ async fn hold(
     let Ended { how, lost: why, had_terminal } =
         supervisor.watch(&mut gate).await.map_err(|error| unstarted(&error))?;
     match gate.exec_error().await {
-        Some(error) if error.kind() == std::io::ErrorKind::TimedOut => return Err(lost(NO_TIME, args)),
+        Some(error) if error.kind() == std::io::ErrorKind::TimedOut => return Err(lost(NO_TIME, terms)),
         Some(error) => return Err(child::cannot_exec(&args.command[0], &error)),
         None => {}
     }
     report.ended(how);
     match why {
-        Some(why) => Err(lost(&why, args)),
+        Some(why) => Err(lost(&why, terms)),
         None => Ok(End { how, had_terminal }),
     }
 }
@@ -194,12 +219,24 @@ async fn give_back(talk: Talk, client: &Client, guard: MultiGuard, well: bool) -
     outcome
 }
 
-fn lost(why: &str, args: &Run) -> Failure {
+/// Says when the lock is held for longer than the policy expects.
+async fn tell_alarms(talk: Talk, mut events: Events) {
+    while let Some(event) = events.next().await {
+        if let What::Alarm(Alarm { held, reason: AlarmReason::HeldTooLong, .. }) = event.what {
+            let (held, key) = (spoken(held), event.key);
+            talk.say(&format!(
+                "the lock is held for longer than it should be, see what takes so long: held={held} key=`{key}`"
+            ));
+        }
+    }
+}
+
+fn lost(why: &str, terms: &Terms) -> Failure {
     Failure::new(
         Reason::Lost,
         format!(
             "the lock was lost and the command was stopped, check what it left half-done: {why} key=`{}`",
-            args.keys.join("`, `")
+            terms.keys.join("`, `")
         ),
     )
 }

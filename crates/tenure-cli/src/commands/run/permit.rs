@@ -1,7 +1,7 @@
 //! Taking a permit of a semaphore, where so many run at a time.
 
 use super::acquire::{busy, tell};
-use crate::cli::Run;
+use super::terms::Terms;
 use crate::exit::Failure;
 use crate::output::{Seen, Talk};
 use std::time::Instant;
@@ -10,16 +10,16 @@ use tenure::{Client, Guard, Options, Place, Semaphore};
 /// Takes one of so many permits.
 pub(super) async fn take(
     talk: Talk,
-    args: &Run,
+    terms: &Terms,
     client: &Client,
     permits: u32,
     options: Options,
     place: &Place,
 ) -> Result<Guard, Failure> {
-    let [key] = args.keys.as_slice() else {
+    let [key] = terms.keys.as_slice() else {
         return Err(Failure::invalid(format!(
             "a semaphore is taken by itself, name one key: keys=`{}`",
-            args.keys.join("`, `")
+            terms.keys.join("`, `")
         )));
     };
     let began = Instant::now();
@@ -33,7 +33,7 @@ pub(super) async fn take(
              key=`{key}` permits={there} asked for={permits}"
         )));
     }
-    if args.no_wait {
+    if terms.once {
         return match semaphore.try_acquire().await? {
             Some(guard) => Ok(guard),
             None => Err(busy(&seen(&semaphore).await, began.elapsed())),

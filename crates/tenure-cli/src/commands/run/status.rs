@@ -20,8 +20,8 @@ use tenure::MultiGuard;
 pub(super) struct Report {
     /// `exited` or `killed` if the command ran to its end under the lock, otherwise what came in between.
     outcome: &'static str,
-    /// Our exit code.
-    code: u8,
+    /// Our exit code; none if we leave before it is known.
+    code: Option<u8>,
     /// None if there are several.
     key: Option<String>,
     /// None if the lock was not taken, or if there are several.
@@ -48,7 +48,7 @@ impl Report {
     pub(super) fn new(keys: &[String]) -> Self {
         Self {
             outcome: "",
-            code: 0,
+            code: None,
             key: if let [key] = keys { Some(key.clone()) } else { None },
             token: None,
             locks: keys.iter().map(|key| Taken { key: key.clone(), token: None }).collect(),
@@ -58,6 +58,16 @@ impl Report {
             command_signal: None,
             error: None,
         }
+    }
+
+    /// The locks by their whole names.
+    pub(super) fn named(&mut self, keys: &[String]) {
+        *self = Self::new(keys);
+    }
+
+    /// The command takes our place, without the lock.
+    pub(super) fn unlocked(&mut self) {
+        self.outcome = "unlocked";
     }
 
     pub(super) fn held(&mut self, guard: &MultiGuard, waited: Duration) {
@@ -81,11 +91,11 @@ impl Report {
         match outcome {
             Ok(end) => {
                 self.outcome = if matches!(end.how, How::Exited(_)) { "exited" } else { "killed" };
-                self.code = end.code();
+                self.code = Some(end.code());
             }
             Err(failure) => {
                 self.outcome = failure.reason.word();
-                self.code = failure.reason.code();
+                self.code = Some(failure.reason.code());
                 self.error = Some(failure.message.clone()).filter(|message| !message.is_empty());
             }
         }
