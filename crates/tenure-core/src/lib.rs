@@ -5,6 +5,7 @@
 mod acquire;
 mod agenda;
 mod backend;
+pub mod blocking;
 mod card;
 mod client;
 mod clock;

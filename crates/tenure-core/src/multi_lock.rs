@@ -69,6 +69,11 @@ impl MultiLock {
         self.locks.iter().map(Lock::key)
     }
 
+    /// Those by which they are taken without any.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Waits for all of them with the default options.
     ///
     /// # Errors

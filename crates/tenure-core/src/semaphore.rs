@@ -41,6 +41,11 @@ impl Semaphore {
         Self { client: Arc::clone(client), key, of: None }
     }
 
+    /// Those by which permits are taken without any.
+    pub(crate) fn options(&self) -> &Options {
+        &self.client.options
+    }
+
     /// The key, with the client's prefix.
     pub fn key(&self) -> &Key {
         &self.key
@@ -149,7 +154,20 @@ impl Semaphore {
     ///
     /// As [`acquire`](Semaphore::acquire).
     pub async fn try_acquire_many(&self, permits: u32) -> Result<Option<Guard>, Error> {
-        Ok(self.take(permits, &self.client.options, Patience::Once).await?.ok())
+        self.try_acquire_with(permits, self.client.options.clone()).await
+    }
+
+    /// One attempt at so many permits, with other options.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Semaphore::try_acquire).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`acquire`](Semaphore::acquire).
+    pub async fn try_acquire_with(&self, permits: u32, options: Options) -> Result<Option<Guard>, Error> {
+        Ok(self.take(permits, &options, Patience::Once).await?.ok())
     }
 
     async fn take(

@@ -13,6 +13,8 @@
 //!
 //! A lock here is a lease: it makes double work rare, and it makes corruption impossible only if what you write to
 //! checks the [fencing token](Guard::token). [`fence`] is a kit for that.
+//!
+//! Threads have the same by the same names in [`blocking`].
 
 pub use tenure_core::*;
 
@@ -23,6 +25,8 @@ pub use tenure_redis as redis;
 /// The SQLite backend, for those who have a path instead of a URL.
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite as sqlite;
+
+pub mod blocking;
 
 /// Connects to the store at a URL, with the default settings, and makes sure that it can be reached.
 ///

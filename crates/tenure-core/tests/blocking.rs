@@ -1,0 +1,389 @@
+//! Threads that share locks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+use tenure_core::blocking::{CancellationToken, Client, Lock};
+use tenure_core::{ErrorKind, Event, Events, Loss, ManualClock, Memory, Options, Owner, Release, Standing, What};
+use tokio::runtime::{Builder, Runtime};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn client() -> Client {
+    Client::new(Memory::new()).unwrap()
+}
+
+/// What another thread has to say.
+fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|threads| threads.spawn(work).join().unwrap())
+}
+
+fn is_free_elsewhere(lock: &Lock) -> bool {
+    elsewhere(|| lock.try_lock().unwrap().is_some_and(|guard| guard.release().unwrap() == Release::Released))
+}
+
+/// The next event of this sort.
+fn next(events: &mut Events, wanted: impl Fn(&Event) -> bool) -> Event {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let found = async {
+        loop {
+            let event = events.next().await.expect("the client lives");
+            if wanted(&event) {
+                return event;
+            }
+        }
+    };
+    runtime.block_on(async { tokio::time::timeout(10 * SECOND, found).await }).expect("it comes in time")
+}
+
+fn runtimes() -> [Runtime; 2] {
+    [
+        Builder::new_current_thread().enable_all().build().unwrap(),
+        Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(),
+    ]
+}
+
+#[test]
+fn threads_exclude_each_other() {
+    const THREADS: u32 = 8;
+    const ROUNDS: u32 = 100;
+    let lock = client().lock("a").unwrap();
+    let (inside, entered, start) = (AtomicU32::new(0), AtomicU32::new(0), Barrier::new(THREADS as usize));
+    thread::scope(|threads| {
+        for number in 0..THREADS {
+            let (lock, inside, entered, start) = (&lock, &inside, &entered, &start);
+            threads.spawn(move || {
+                start.wait();
+                for round in 0..ROUNDS {
+                    let guard = lock.lock().unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "somebody else is in");
+                    guard.check().unwrap();
+                    thread::yield_now();
+                    entered.fetch_add(1, Ordering::Relaxed);
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    if (number + round) % 2 == 0 {
+                        assert_eq!(guard.release().unwrap(), Release::Released);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(entered.into_inner(), THREADS * ROUNDS);
+}
+
+#[test]
+fn a_thread_goes_in_again_and_the_store_counts_it() {
+    let client = client();
+    let lock = client.lock("a").unwrap();
+    let count = || lock.inspect().unwrap().map_or(0, |held| held.holder().count);
+    let outer = lock.lock().unwrap();
+    let inner = lock.lock().unwrap();
+    let innermost = lock.try_lock().unwrap().expect("the same thread");
+    assert_eq!((count(), is_free_elsewhere(&lock)), (3, false));
+    let claim = outer.as_async().claim().clone();
+    for guard in [&inner, &innermost] {
+        assert_eq!((guard.as_async().claim(), guard.token()), (&claim, outer.token()));
+    }
+    assert_eq!(innermost.release().unwrap(), Release::StillHeld(2));
+    assert_eq!(outer.release().unwrap(), Release::StillHeld(1), "in whatever order");
+    assert_eq!((count(), is_free_elsewhere(&lock)), (1, false));
+    assert_eq!(inner.release().unwrap(), Release::Released);
+    assert!(is_free_elsewhere(&lock));
+
+    let next = lock.lock().unwrap();
+    assert_ne!(*next.as_async().claim(), claim, "every outermost hold has a claim of its own");
+    assert_eq!(count(), 1);
+}
+
+#[test]
+fn who_is_the_owner_can_be_said() {
+    let lock = client().lock("a").unwrap();
+    let ours = Options::new().owner(Owner::labelled("a job of two threads"));
+    let guard = lock.lock_with(ours.clone()).unwrap();
+    assert!(lock.try_lock().unwrap().is_none(), "this thread is somebody else");
+    assert!(elsewhere(|| lock.try_lock_with(ours).unwrap().is_some()));
+    guard.release().unwrap();
+
+    // The thread is its own scope.
+    let outer = lock.lock_with(Options::new().reentrant()).unwrap();
+    assert!(lock.try_lock().unwrap().is_some() && !is_free_elsewhere(&lock));
+    drop(outer);
+}
+
+#[test]
+fn tasks_and_threads_exclude_each_other() {
+    let client = client();
+    let lock = client.lock("a").unwrap();
+    let asynchronous = client.as_async().lock("a").unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let guard = lock.lock().unwrap();
+    assert!(runtime.block_on(asynchronous.try_lock()).unwrap().is_none());
+    // An entry that goes elsewhere holds on when the thread has left.
+    let entry = runtime.block_on(guard.as_async().reenter()).unwrap();
+    assert_eq!(guard.release().unwrap(), Release::StillHeld(1));
+    elsewhere(|| Client::from(client.as_async().clone()).lock("b").unwrap().lock().unwrap().release().unwrap());
+    thread::spawn(move || runtime.block_on(entry.release())).join().unwrap().unwrap();
+    assert!(is_free_elsewhere(&lock));
+}
+
+#[test]
+fn a_simple_lock_refuses_its_thread_instead_of_letting_it_wait_for_itself() {
+    let lock = client().simple("a").unwrap();
+    let _guard = lock.lock().unwrap();
+    assert_eq!(lock.lock().unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn a_thread_that_reads_goes_on_to_write_and_back() {
+    let client = client();
+    let catalogue = client.rw_lock("catalogue").unwrap();
+    let reader = catalogue.read().lock().unwrap();
+    assert!(elsewhere(|| catalogue.read().try_lock().unwrap().is_some()));
+    // By name, or by asking to write.
+    for writer in [reader.upgrade().unwrap(), catalogue.write().lock().unwrap()] {
+        assert!(writer.token() > reader.token() && elsewhere(|| catalogue.read().try_lock().unwrap().is_none()));
+        writer.release().unwrap();
+    }
+    reader.release().unwrap();
+    let reader = catalogue.write().lock().unwrap().downgrade().unwrap();
+    elsewhere(|| {
+        let other = catalogue.read().lock().unwrap();
+        assert!(other.try_upgrade().unwrap().is_none());
+        let brief = Options::new().wait(Duration::from_millis(20));
+        assert_eq!(other.upgrade_with(brief).unwrap_err().kind(), ErrorKind::Timeout);
+        other.release().unwrap();
+    });
+    assert_eq!(reader.release().unwrap(), Release::Released);
+}
+
+#[test]
+fn a_wait_that_is_called_off_by_another_thread_leaves_nothing_behind() {
+    let client = client();
+    let (lock, semaphore) = (client.lock("a").unwrap(), client.semaphore("calls").unwrap().of(1).unwrap());
+    let (both, permits) = (client.multi(["a", "b"]).unwrap(), client.permits("seats").unwrap().of(1).unwrap());
+    let (catalogue, latch) = (client.rw_lock("catalogue").unwrap(), client.latch("latch").unwrap());
+    let held = (lock.lock().unwrap(), semaphore.acquire().unwrap(), catalogue.read().lock().unwrap());
+    let seat = permits.acquire(60 * SECOND).unwrap();
+    latch.set(1).unwrap();
+
+    type Wait<'a> = Box<dyn Fn(&CancellationToken) -> bool + Sync + 'a>;
+    let waits: [(&str, Wait); 6] = [
+        ("lock", Box::new(|token| lock.lock_unless(token).unwrap().is_none())),
+        ("multi lock", Box::new(|token| both.lock_unless(token).unwrap().is_none())),
+        ("write lock", Box::new(|token| catalogue.write().lock_unless(token).unwrap().is_none())),
+        ("semaphore", Box::new(|token| semaphore.acquire_unless(token).unwrap().is_none())),
+        ("permits", Box::new(|token| permits.acquire_unless(token, SECOND).unwrap().is_none())),
+        ("upgrade", Box::new(|token| catalogue.read().lock().unwrap().upgrade_unless(token).unwrap().is_none())),
+    ];
+    for (name, wait) in &waits {
+        let (token, mut events) = (CancellationToken::new(), client.as_async().events());
+        thread::scope(|threads| {
+            let waiter = threads.spawn(|| wait(&token));
+            next(&mut events, |event| matches!(event.what, What::Waiting { .. }));
+            token.cancel();
+            assert!(waiter.join().unwrap(), "{name}: called off");
+        });
+        assert!(elsewhere(|| wait(&token)), "{name}: called off before it began");
+    }
+    let token = CancellationToken::new();
+    thread::scope(|threads| {
+        let waiter = threads.spawn(|| latch.wait_unless(&token).unwrap());
+        token.cancel();
+        assert!(!waiter.join().unwrap());
+    });
+
+    drop(held);
+    permits.release(&seat).unwrap();
+    latch.down().unwrap();
+    let token = CancellationToken::new();
+    assert!(latch.wait_unless(&token).unwrap());
+    elsewhere(|| {
+        let brief = || Options::new().wait(10 * SECOND);
+        drop(both.lock_unless_with(&token, brief()).unwrap().expect("both are free"));
+        drop(lock.lock_unless_with(&token, brief()).unwrap().expect("it is free again"));
+        drop(catalogue.write().lock_unless(&token).unwrap().expect("nobody reads"));
+        drop(semaphore.acquire_unless_with(&token, 1, brief()).unwrap().expect("there is one"));
+        let seats = permits.acquire_unless_with(&token, 1, brief().no_renew()).unwrap().expect("there is one");
+        permits.release_many(&seats).unwrap();
+    });
+    client.close(10 * SECOND).unwrap();
+}
+
+#[test]
+fn a_time_out_names_the_holder() {
+    let lock = client().lock("a").unwrap();
+    let guard = lock.lock().unwrap();
+    let error = elsewhere(|| lock.lock_timeout(Duration::from_millis(20)).unwrap_err());
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert_eq!(error.holder().map(|holder| &holder.claim), Some(guard.as_async().claim()));
+}
+
+#[test]
+fn it_works_inside_spawn_blocking_and_other_places_that_may_block() {
+    for runtime in runtimes() {
+        let client = client();
+        let lock = client.lock("a").unwrap();
+        let cycle = move || {
+            let guard = lock.lock().unwrap();
+            assert!(!is_free_elsewhere(&lock));
+            drop(guard);
+            lock.lock_timeout(10 * SECOND).unwrap().release().unwrap()
+        };
+        let blocking = runtime.handle().spawn_blocking(cycle.clone());
+        assert_eq!(runtime.block_on(blocking).unwrap(), Release::Released);
+        // A thread that merely knows a runtime.
+        let entered = runtime.enter();
+        assert_eq!(cycle(), Release::Released);
+        drop(entered);
+    }
+    let [_, threads] = runtimes();
+    let lock = client().lock("a").unwrap();
+    let task = async move { tokio::task::block_in_place(|| lock.lock().unwrap().release().unwrap()) };
+    assert_eq!(threads.block_on(threads.spawn(task)).unwrap(), Release::Released);
+}
+
+#[test]
+fn it_panics_helpfully_in_async_code_before_it_does_anything() {
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (before, at) = (std::panic::take_hook(), Arc::clone(&seen));
+    std::panic::set_hook(Box::new(move |info| match info.payload_as_str() {
+        Some(text) if text.starts_with("tenure::blocking was called from async code") => {
+            at.lock().unwrap().push(info.location().unwrap().file().to_owned());
+        }
+        _ => before(info),
+    }));
+    let client = client();
+    let lock = client.lock("a").unwrap();
+    let attempt = {
+        let (client, lock) = (client.clone(), lock.clone());
+        async move || {
+            let attempts: [&dyn Fn(); 4] = [
+                &|| drop(lock.lock()),
+                &|| drop(lock.is_locked()),
+                &|| drop(client.multi(["a", "b"]).unwrap().try_lock()),
+                &|| drop(client.latch("c").unwrap().set(1)),
+            ];
+            for attempt in attempts {
+                let panic = catch_unwind(AssertUnwindSafe(attempt)).unwrap_err();
+                let text = panic.downcast_ref::<&str>().expect("a plain text");
+                assert!(text.contains("use the async API") && text.contains("spawn_blocking"), "{text}");
+            }
+        }
+    };
+    for runtime in runtimes() {
+        runtime.block_on(attempt());
+        let (spawned, local) = (attempt.clone(), attempt.clone());
+        runtime.block_on(runtime.spawn(async move { spawned().await })).unwrap();
+        let tasks = tokio::task::LocalSet::new();
+        tasks.block_on(&runtime, tasks.spawn_local(async move { local().await })).unwrap();
+        assert!(client.list("*").unwrap().is_empty());
+    }
+    assert!(!lock.is_locked().unwrap() && client.latch("c").unwrap().count().unwrap() == 0);
+    let seen = seen.lock().unwrap();
+    assert_eq!((seen.len(), seen.iter().all(|file| file.ends_with("tests/blocking.rs"))), (24, true), "{seen:?}");
+}
+
+#[test]
+fn a_dropped_guard_is_released_and_so_is_that_of_a_thread_that_panics() {
+    let client = client();
+    let lock = client.lock("a").unwrap();
+    drop(lock.lock().unwrap());
+    elsewhere(|| lock.lock_timeout(10 * SECOND).unwrap().release().unwrap());
+    let panicked = thread::scope(|threads| {
+        let holder = threads.spawn(|| {
+            let _guard = lock.lock().unwrap();
+            panic!("this panic is part of the case");
+        });
+        holder.join()
+    });
+    assert!(panicked.is_err());
+    lock.lock_timeout(10 * SECOND).unwrap().release().unwrap();
+    drop(lock.lock().unwrap());
+    client.close(10 * SECOND).unwrap();
+}
+
+#[test]
+fn a_release_tells_what_happened() {
+    let lock = client().lock("a").unwrap();
+    let guard = lock.lock().unwrap();
+    let lost = guard.cancellation_token();
+    assert_eq!(guard.reenter().unwrap().release().unwrap(), Release::StillHeld(1));
+    assert!(lock.force_release().unwrap().is_some());
+    Builder::new_current_thread().build().unwrap().block_on(lost.cancelled());
+    assert_eq!(guard.release().unwrap_err().kind(), ErrorKind::Lost);
+
+    let clock = ManualClock::new();
+    let lock = Client::new(Memory::with_clock(clock.clone())).unwrap().lock("a").unwrap();
+    let guard = lock.lock_with(Options::new().lease(SECOND).no_renew()).unwrap();
+    assert!(guard.remaining() > SECOND / 2 && guard.is_held());
+    clock.advance(2 * SECOND);
+    assert_eq!((guard.standing(), guard.remaining()), (Standing::Lost(Loss::LeaseEnded), Duration::ZERO));
+    assert_eq!(guard.check().unwrap_err().kind(), ErrorKind::Lost);
+    assert_eq!(guard.release().unwrap_err().kind(), ErrorKind::Lost);
+}
+
+#[test]
+fn a_lease_is_renewed_while_its_thread_does_something_else() {
+    let client = client();
+    let mut events = client.as_async().events();
+    let guard = client.lock("a").unwrap().lock_with(Options::new().lease(SECOND / 2)).unwrap();
+    for _ in 0..6 {
+        next(&mut events, |event| matches!(event.what, What::Renewed));
+    }
+    guard.renew().unwrap();
+    assert_eq!(guard.release().unwrap(), Release::Released);
+}
+
+#[test]
+fn the_guard_that_an_ended_thread_forgot_ends_with_its_lease() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    for (key, options) in [
+        ("no_renew", Options::new().lease(10 * SECOND).no_renew()),
+        ("max_hold", Options::new().lease(10 * SECOND).max_hold(10 * SECOND)),
+    ] {
+        let lock = client.lock(key).unwrap();
+        elsewhere(|| std::mem::forget(lock.lock_with(options).unwrap()));
+        assert!(lock.try_lock().unwrap().is_none() && !is_free_elsewhere(&lock), "nobody is the thread that ended");
+        clock.advance(11 * SECOND);
+        assert!(is_free_elsewhere(&lock));
+    }
+}
+
+#[test]
+fn nothing_is_passed_on_to_the_next_work_on_a_thread_of_a_pool_unless_a_guard_was_leaked() {
+    let pool = Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    let client = client();
+    let lock = client.lock("a").unwrap();
+    let next_work = |leak: bool| {
+        let lock = lock.clone();
+        let work = move || {
+            let guard = lock.lock().unwrap();
+            let held = lock.inspect().unwrap().unwrap();
+            if leak {
+                std::mem::forget(guard);
+            }
+            (thread::current().id(), held.holder().claim.clone(), held.holder().count)
+        };
+        pool.block_on(pool.handle().spawn_blocking(work)).unwrap()
+    };
+    let (one, two, leaking, after) = (next_work(false), next_work(false), next_work(true), next_work(false));
+    assert!([&two, &leaking, &after].iter().all(|(thread, ..)| *thread == one.0), "one thread does all of it");
+    assert!(one.1 != two.1 && two.1 != leaking.1);
+    assert_eq!((one.2, two.2, leaking.2), (1, 1, 1));
+    assert_eq!(after, (one.0, leaking.1, 2), "it went in beside the guard that was leaked");
+    assert!(lock.try_lock().unwrap().is_none());
+}
+
+#[test]
+fn handles_go_anywhere_and_guards_are_looked_at_from_anywhere() {
+    fn goes_anywhere<T: Send + Sync + 'static>() {}
+    fn is_seen_anywhere<T: Sync + 'static>() {}
+    goes_anywhere::<Client>();
+    goes_anywhere::<Lock>();
+    goes_anywhere::<tenure_core::blocking::MultiLock>();
+    is_seen_anywhere::<tenure_core::blocking::Guard>();
+    is_seen_anywhere::<tenure_core::blocking::MultiGuard>();
+}
