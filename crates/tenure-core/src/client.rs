@@ -296,7 +296,11 @@ impl Client {
         Ok(Lock::new(&self.0, kind, key))
     }
 
-    fn key(&self, key: &str) -> Result<Key, Error> {
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+
+    pub(crate) fn key(&self, key: &str) -> Result<Key, Error> {
         // An empty name is a mistake even where a prefix would make a key of it.
         let key = Key::new(key)?;
         Ok(if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? })

@@ -2,6 +2,7 @@
 
 use crate::Moment;
 use crate::event::Loss;
+use crate::scope::Within;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,10 @@ pub(crate) struct Entry {
     pub(crate) lost_token: Option<CancellationToken>,
     /// That of the set it belongs to, if it does.
     pub(crate) set_token: Option<CancellationToken>,
+    /// The section around the one that this is of, if it is of one that is inside another.
+    pub(crate) within: Option<Within>,
+    /// Whether a section inside this one is in again: one at a time is.
+    pub(crate) occupied: bool,
 }
 
 impl Entry {
@@ -55,6 +60,8 @@ impl Entry {
             lost: None,
             lost_token: None,
             set_token: None,
+            within: None,
+            occupied: false,
         };
         entry.start(since);
         entry

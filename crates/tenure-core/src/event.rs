@@ -66,6 +66,14 @@ pub enum What {
         /// Who was put out.
         holder: Holder,
     },
+    /// A hint: a section took more than a third of its lease. One that is three to five times as long as the section takes
+    /// leaves room for a renewal that fails.
+    Long {
+        /// How long it held.
+        held: Duration,
+        /// The lease it was given.
+        lease: Duration,
+    },
     /// The safety alarm: a section took longer than it should have.
     Alarm(Alarm),
 }

@@ -1,11 +1,12 @@
 //! The guard: the witness of a lease.
 
-use crate::acquire::{self, Asker, Patience};
+use crate::acquire::{self, Asker, Patience, Seat, Whose};
 use crate::event::{AlarmReason, Loss, What};
 use crate::hold::{Hold, Leaving, Left, Standing, Tally};
 use crate::inner::Inner;
 use crate::janitor::Chore;
 use crate::lock::Lock;
+use crate::scope::Entered;
 use crate::{Error, ErrorKind, Moment, Options, StoreErrorKind};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -42,6 +43,8 @@ pub struct Guard {
     entry: u32,
     /// Whether leaving is still this guard's to do.
     armed: bool,
+    /// Where it went in again, if another could have at the same time. Given up after the entry is.
+    seat: Option<Seat>,
     _span: tracing::Span,
 }
 
@@ -62,7 +65,10 @@ pub enum Release {
 
 impl Guard {
     pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>, sent: Moment) -> Self {
-        client.remember(&hold);
+        // A section's is found by what is inside it.
+        if !hold.section {
+            client.remember(&hold);
+        }
         client.shared.agenda.add(&hold, sent);
         if client.shared.is_dead() {
             // The watchdog died between the grant and here, and has not seen this hold.
@@ -76,13 +82,33 @@ impl Guard {
     }
 
     pub(crate) fn of_entry(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
+        if hold.section {
+            // It may live for longer than the section.
+            client.remember(&hold);
+        }
         client.shared.say(&hold, || What::Acquired { token: hold.token });
         Self::new(client, hold, entry)
     }
 
     fn new(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
         let span = tracing::info_span!("tenure.hold", key = %hold.key, claim = %hold.claim, token = hold.token);
-        Self { client: Arc::clone(client), hold, entry, armed: true, _span: span }
+        Self { client: Arc::clone(client), hold, entry, armed: true, seat: None, _span: span }
+    }
+
+    /// It keeps a seat for as long as it lives.
+    pub(crate) fn on(mut self, seat: Option<Seat>) -> Self {
+        self.seat = seat;
+        self
+    }
+
+    /// For how long it has been held, and its lease.
+    pub(crate) fn held_for(&self) -> Option<(Duration, Duration)> {
+        self.hold.held(self.entry, self.now())
+    }
+
+    /// What knows of this entry, but does not keep it.
+    pub(crate) fn entered(&self) -> Entered {
+        Entered { client: Arc::clone(&self.client), hold: Arc::clone(&self.hold), entry: self.entry }
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -105,7 +131,9 @@ impl Guard {
 
     /// One who asks under this hold, for the same owner.
     pub(crate) fn next_of_kin(&self) -> Asker {
-        Asker { owner: self.hold.owner.clone(), under: self.hold.lineage().cloned().collect(), demand: None }
+        let under = self.hold.lineage().cloned().collect();
+        let whose = Whose { owner: self.hold.owner.clone(), section: self.hold.section };
+        Asker { whose, under, demand: None }
     }
 
     /// The terms begin at this moment: until now the lock was held for the sake of others that were still to come.
@@ -147,10 +175,7 @@ impl Guard {
 
     /// How long the lease surely still runs; zero once it is over.
     pub fn remaining(&self) -> Duration {
-        match self.standing() {
-            Standing::Lost(_) => Duration::ZERO,
-            _ => self.hold.deadline_of(self.entry).since(self.now()),
-        }
+        self.hold.remaining(self.entry, self.now())
     }
 
     /// When the lease ends unless it is renewed. An `Instant` does not count the time a machine is suspended;
@@ -175,10 +200,7 @@ impl Guard {
     ///
     /// [`ErrorKind::Lost`] once the lease is over.
     pub fn check(&self) -> Result<(), Error> {
-        match self.standing() {
-            Standing::Lost(why) => Err(Error::lost(self.key(), why)),
-            Standing::Held | Standing::Jeopardy => Ok(()),
-        }
+        self.hold.check(self.entry, self.now())
     }
 
     /// Resolves when the lock is lost, before the store can have given it to anybody else; never if it is released
@@ -188,16 +210,7 @@ impl Guard {
     ///
     /// Dropping the future has no effect.
     pub async fn lost(&self) -> Loss {
-        loop {
-            let changed = self.hold.changed.notified();
-            let mut changed = pin!(changed);
-            // Registered before the look, so that a loss between look and sleep is not missed.
-            changed.as_mut().enable();
-            if let Standing::Lost(why) = self.standing() {
-                return why;
-            }
-            changed.await;
-        }
+        self.hold.lost(self.entry, &self.client.shared.clock).await
     }
 
     /// A token that is cancelled when the lock is lost, to hand to work that runs elsewhere.

@@ -1,9 +1,14 @@
 //! One claim that holds a lock, and the entries (guards) that live under it. All its state is in one place, under one
 //! mutex that is never held across an await.
 
+mod state;
+
+use self::state::{Phase, State};
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
-use crate::{Moment, Owner};
+use crate::scope::Within;
+use crate::{Clock, Error, Moment, Owner};
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +26,8 @@ pub(crate) struct Granted {
     pub(crate) claim: Claim,
     pub(crate) under: Vec<Claim>,
     pub(crate) owner: Option<Owner>,
+    /// It was asked for by a section: only what is inside it may go in again.
+    pub(crate) section: bool,
     /// An earlier request for it is still unanswered.
     pub(crate) ghost: bool,
 }
@@ -36,43 +43,11 @@ pub(crate) struct Hold {
     pub(crate) number: u64,
     pub(crate) token: Token,
     pub(crate) owner: Option<Owner>,
+    /// Whether a section began it.
+    pub(crate) section: bool,
     state: Mutex<State>,
     /// Tells everyone who waits for a loss to look again.
     pub(crate) changed: Notify,
-}
-
-#[derive(Debug)]
-struct State {
-    /// Before this moment the store surely holds the claim.
-    deadline: Moment,
-    phase: Phase,
-    entries: Vec<Entry>,
-    next_entry: u32,
-    /// How often the store was told of a new count.
-    changes: u32,
-    /// When to renew next, and how often it has failed in a row.
-    next_renewal: Moment,
-    failures: u32,
-    /// A renewal is under way; what comes of it sets the next.
-    renewing: bool,
-    /// The store is to be asked whether it still knows the hold, whether or not it is to be renewed.
-    in_doubt: bool,
-    /// How many requests that make the lock last were sent, by hand or to go in again, and not answered.
-    unanswered: u32,
-    /// Until when the store is to keep the lock taken, whoever leaves before.
-    keep_until: Option<Moment>,
-    /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
-    ghost: bool,
-    /// When the agenda has it down; kept here so that the agenda need not look it up.
-    scheduled: Option<Moment>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Held,
-    Jeopardy,
-    Lost(Loss),
-    Released,
 }
 
 /// How a guard stands.
@@ -144,7 +119,7 @@ pub(crate) struct Due {
 impl Hold {
     pub(crate) fn new(granted: Granted, token: Token, terms: Terms, sent: Moment) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let Granted { kind, key, claim, under, owner, ghost } = granted;
+        let Granted { kind, key, claim, under, owner, section, ghost } = granted;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
@@ -164,7 +139,8 @@ impl Hold {
             ghost,
             scheduled: None,
         };
-        Self { kind, key, claim, under, number, token, owner, state: Mutex::new(state), changed: Notify::new() }
+        let state = Mutex::new(state);
+        Self { kind, key, claim, under, number, token, owner, section, state, changed: Notify::new() }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -186,6 +162,35 @@ impl Hold {
             (Phase::Jeopardy, Some(_)) => Standing::Jeopardy,
             (Phase::Held, Some(_)) => Standing::Held,
             (_, None) | (Phase::Released, _) => Standing::Lost(Loss::LeaseEnded),
+        }
+    }
+
+    /// An error once one entry is over.
+    pub(crate) fn check(&self, entry: u32, now: Moment) -> Result<(), Error> {
+        match self.standing(entry, now) {
+            Standing::Lost(why) => Err(Error::lost(&self.key, why)),
+            Standing::Held | Standing::Jeopardy => Ok(()),
+        }
+    }
+
+    /// How long one entry surely still lasts; zero once it is over.
+    pub(crate) fn remaining(&self, entry: u32, now: Moment) -> Duration {
+        match self.standing(entry, now) {
+            Standing::Lost(_) => Duration::ZERO,
+            _ => self.deadline_of(entry).since(now),
+        }
+    }
+
+    /// Resolves when one entry is lost.
+    pub(crate) async fn lost(&self, entry: u32, clock: &Clock) -> Loss {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Registered before the look, so that a loss between look and sleep is not missed.
+            changed.as_mut().enable();
+            if let Standing::Lost(why) = self.standing(entry, clock.now()) {
+                return why;
+            }
+            changed.await;
         }
     }
 
@@ -266,6 +271,47 @@ impl Hold {
         entry.terms = terms;
         entry.start(since);
         state.keep_until = state.keep_until.max(terms.at_least.map(|least| since.plus(least)));
+    }
+
+    /// For how long one entry has been in, and its lease.
+    pub(crate) fn held(&self, entry: u32, now: Moment) -> Option<(Duration, Duration)> {
+        self.lock().entry(entry).map(|entry| (now.since(entry.since), entry.terms.lease))
+    }
+
+    /// One entry is that of a section, which lies within this one.
+    pub(crate) fn lies_within(&self, number: u32, within: Option<Within>) {
+        if let Some(entry) = self.lock().entry_mut(number) {
+            entry.within = within;
+        }
+    }
+
+    /// The section around that of an entry.
+    pub(crate) fn within(&self, number: u32) -> Option<Within> {
+        self.lock().entry(number)?.within.clone()
+    }
+
+    /// The first entry that is still in.
+    pub(crate) fn first_entry(&self) -> Option<u32> {
+        self.lock().live().map(|entry| entry.number).next()
+    }
+
+    /// Whether one inside this entry may go in again now; none if the entry is over. If so, nobody else may until
+    /// [`vacate`](Self::vacate).
+    pub(crate) fn occupy(&self, number: u32) -> Option<bool> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        let entry = state.entry_mut(number).filter(|entry| entry.lost.is_none())?;
+        Some(!std::mem::replace(&mut entry.occupied, true))
+    }
+
+    /// Whoever was inside this entry has left.
+    pub(crate) fn vacate(&self, number: u32) {
+        if let Some(entry) = self.lock().entry_mut(number) {
+            entry.occupied = false;
+        }
+        self.changed.notify_waiters();
     }
 
     /// Whether the claim is surely held at this moment.
@@ -487,92 +533,6 @@ impl Hold {
     }
 }
 
-impl State {
-    fn entry(&self, number: u32) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.number == number)
-    }
-
-    fn entry_mut(&mut self, number: u32) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.number == number)
-    }
-
-    fn live(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.lost.is_none())
-    }
-
-    fn count(&self) -> u32 {
-        u32::try_from(self.live().count()).unwrap_or(u32::MAX)
-    }
-
-    /// Why it is over by now: it need not have been looked at before its lease was over as well.
-    fn why_it_ends(&self, now: Moment) -> Loss {
-        let too_long = self.live().all(|entry| entry.why_it_ends(now) == Loss::HeldTooLong);
-        if too_long { Loss::HeldTooLong } else { Loss::LeaseEnded }
-    }
-
-    /// For how long those who are in want to be renewed, if any do.
-    fn renewal(&self, now: Moment) -> Option<Duration> {
-        // An entry that would gain nothing by it, because it may not be held for longer, wants no renewal.
-        let gains = |lease: &Duration| deadline(now, *lease) > self.deadline;
-        let wanted = |entry: &Entry| entry.renewal(now).filter(|lease| entry.until.is_none() || gains(lease));
-        self.live().filter_map(wanted).max()
-    }
-
-    /// The longest that any entry still needs.
-    fn need(&self, now: Moment) -> Duration {
-        self.live().map(|entry| entry.need(now)).max().unwrap_or_default().max(Duration::from_millis(1))
-    }
-
-    fn extend(&mut self, sent: Moment, lease: Duration) {
-        self.deadline = self.deadline.max(deadline(sent, lease));
-    }
-
-    fn recover(&mut self) {
-        self.failures = 0;
-        if self.phase == Phase::Jeopardy {
-            self.phase = Phase::Held;
-        }
-    }
-
-    fn lose(&mut self, why: Loss) -> Loss {
-        self.phase = Phase::Lost(why);
-        for entry in &mut self.entries {
-            entry.lose(why);
-        }
-        why
-    }
-
-    /// What to tell the store of a hold that is lost to us: a request that went unanswered may have been done all the
-    /// same, and would keep the lock for nobody; or it may yet arrive, and take it for nobody.
-    fn afterthought(&self) -> Option<Leaving> {
-        let unsure = self.renewing || self.failures > 0 || self.unanswered > 0;
-        let cancel = self.ghost.then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
-        let leaving = Leaving { left: 0, lease: Duration::from_millis(1), keep_until: None, cancel };
-        (unsure || self.ghost).then_some(leaving)
-    }
-
-    /// What to tell the store after an entry went; closes the hold if it was the last.
-    fn leaving(&mut self, now: Moment, cancel: Option<Cancelled>) -> Leaving {
-        let left = self.count();
-        if left == 0 {
-            self.phase = Phase::Released;
-        }
-        // An acquire that may still be under way would take the freed lock for nobody.
-        let ghost = (left == 0 && self.ghost).then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
-        Leaving { left, lease: self.need(now), keep_until: self.keep_until, cancel: cancel.or(ghost) }
-    }
-
-    fn next_look(&self) -> Moment {
-        let wanted = self.in_doubt || self.renewal(self.next_renewal).is_some();
-        let renewal = (!self.renewing && wanted).then_some(self.next_renewal);
-        self.live()
-            .flat_map(|entry| [entry.ends, entry.warn_at])
-            .flatten()
-            .chain(renewal)
-            .fold(self.deadline, Moment::min)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -588,6 +548,7 @@ mod tests {
             claim: Claim::new("client", 1),
             under: Vec::new(),
             owner: None,
+            section: false,
             ghost: false,
         };
         let terms = Terms { lease, renew_every: Some(lease / 3), warn_after: None, max_hold: None, at_least: None };

@@ -64,7 +64,10 @@ impl Inner {
     pub(crate) fn remember(&self, hold: &Arc<Hold>) {
         if let Some(owner) = &hold.owner {
             let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-            owned.entry((hold.key.clone(), owner.number())).or_default().push(Arc::downgrade(hold));
+            let holds = owned.entry((hold.key.clone(), owner.number())).or_default();
+            if !holds.iter().any(|known| std::ptr::eq(known.as_ptr(), Arc::as_ptr(hold))) {
+                holds.push(Arc::downgrade(hold));
+            }
         }
     }
 

@@ -218,6 +218,14 @@ impl Options {
         }
     }
 
+    /// Whom a section takes the lock for, if that was said or the task is in somebody's scope.
+    pub(crate) fn section_owner(&self) -> Option<Owner> {
+        match &self.owner {
+            Ownership::Given(owner) => Some(owner.clone()),
+            Ownership::Fresh | Ownership::Ambient => Owner::current(),
+        }
+    }
+
     /// Nobody takes permits under another, for there are several.
     pub(crate) fn refuse_lineage(&self) -> Result<(), Error> {
         match self.under {

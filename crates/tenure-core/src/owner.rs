@@ -1,5 +1,6 @@
 //! Who holds, where re-entry is wanted.
 
+use crate::scope;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -37,51 +38,46 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Ok(()) }
 /// ```
 ///
-/// **The branches of a `join!` inside one scope are one owner**, so `reentrant` lets a branch in beside another that
-/// already is: they are the same task. (If both ask for a free lock at once, one of them waits for the other, for
-/// neither is in yet.) Give each its own scope, or leave `reentrant` off, where they must exclude each other. A task
-/// made by `spawn` never inherits a scope.
+/// [Sections](crate::Lock::run) and `#[locked]` functions bring their own owner if there is none, and go in again where they
+/// are nested. **The branches of a `join!` inside one scope are one owner**, so `reentrant` lets a branch in beside another
+/// that already is: they are the same task. (If both ask for a free lock at once, one of them waits for the other, for
+/// neither is in yet.) Use sections where they must exclude each other, give each its own scope, or leave `reentrant` off. A
+/// task made by `spawn` never inherits a scope.
 #[derive(Clone)]
-pub struct Owner(Arc<Inner>);
-
-struct Inner {
+pub struct Owner {
     number: u64,
-    label: String,
-}
-
-tokio::task_local! {
-    static CURRENT: Owner;
+    label: Option<Arc<str>>,
 }
 
 impl Owner {
     /// A new owner, equal to no other.
     pub fn new() -> Self {
-        Self::labelled("")
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), label: None }
     }
 
     /// A new owner with a name for people.
     pub fn labelled(label: impl Into<String>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(Arc::new(Inner { number: NEXT.fetch_add(1, Ordering::Relaxed), label: label.into() }))
+        Self { label: Some(label.into().into()), ..Self::new() }
     }
 
     /// What it is called.
     pub fn label(&self) -> &str {
-        &self.0.label
+        self.label.as_deref().unwrap_or_default()
     }
 
-    /// Runs a future under this owner.
-    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
-        CURRENT.scope(self.clone(), future)
+    /// Runs a future under this owner, outside of all [sections](crate::Lock::run).
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        scope::under(self.clone(), future)
     }
 
     /// The owner whose scope this task is in.
     pub fn current() -> Option<Self> {
-        CURRENT.try_with(Clone::clone).ok()
+        scope::owner()
     }
 
     pub(crate) fn number(&self) -> u64 {
-        self.0.number
+        self.number
     }
 }
 
@@ -93,7 +89,7 @@ impl Default for Owner {
 
 impl PartialEq for Owner {
     fn eq(&self, other: &Self) -> bool {
-        self.0.number == other.0.number
+        self.number == other.number
     }
 }
 
@@ -101,6 +97,6 @@ impl Eq for Owner {}
 
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owner").field("number", &self.0.number).field("label", &self.0.label).finish()
+        f.debug_struct("Owner").field("number", &self.number).field("label", &self.label()).finish()
     }
 }

@@ -1,6 +1,6 @@
 //! The semaphore whose permits have names.
 
-use crate::acquire::{Asker, Demand, Patience, obtain};
+use crate::acquire::{Asker, Demand, Patience, Whose, obtain};
 use crate::inner::Inner;
 use crate::lock::{Held, Lock};
 use crate::supply::{checked, supply, turned_down};
@@ -216,7 +216,11 @@ impl Permits {
         }
         let ids: Vec<PermitId> = (0..permits).map(|_| PermitId::fresh()).collect();
         let want = Want::Named(ids.iter().map(|id| id.0.clone()).collect());
-        let asker = Asker { owner: None, under: Vec::new(), demand: Some(Demand { want, of: self.of }) };
+        let asker = Asker {
+            whose: Whose { owner: None, section: false },
+            under: Vec::new(),
+            demand: Some(Demand { want, of: self.of }),
+        };
         let _attempt = self.client.shared.attempt()?;
         let taken = obtain(&self.client, (Kind::Permits, &self.key), options, patience, asker).await?;
         Ok(taken.map(|guard| {

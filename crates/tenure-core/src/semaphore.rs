@@ -1,6 +1,6 @@
 //! The semaphore: so many at a time are in.
 
-use crate::acquire::{Asker, Contended, Demand, Patience, obtain};
+use crate::acquire::{Asker, Contended, Demand, Patience, Whose, obtain};
 use crate::guard::Guard;
 use crate::inner::Inner;
 use crate::lock::{Held, Lock};
@@ -179,7 +179,7 @@ impl Semaphore {
         options.check()?;
         options.refuse_lineage()?;
         let demand = Some(Demand { want: Want::Some(checked("permits", permits, 1)?), of: self.of });
-        let asker = Asker { owner: options.resolve_owner()?, under: Vec::new(), demand };
+        let asker = Asker { whose: Whose::of(options)?, under: Vec::new(), demand };
         let _attempt = self.client.shared.attempt()?;
         obtain(&self.client, (Kind::Semaphore, &self.key), options, patience, asker).await
     }

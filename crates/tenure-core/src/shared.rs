@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     forced: Mutex<VecDeque<Claim>>,
     /// Until when the store keeps locks of ours taken that were released already.
     kept_until: Mutex<Option<Moment>>,
+    /// When the log was last told that a section took long.
+    hinted: Mutex<Option<Moment>>,
 }
 
 /// How many claims that nobody knew are remembered.
@@ -84,7 +86,19 @@ impl Shared {
             dead: AtomicBool::new(false),
             forced: Mutex::default(),
             kept_until: Mutex::default(),
+            hinted: Mutex::default(),
         }
+    }
+
+    /// Whether the log may be told once more that a section took long: once a minute is often enough.
+    pub(crate) fn may_hint(&self) -> bool {
+        let now = self.clock.now();
+        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = hinted.is_none_or(|last| now.since(last) >= Duration::from_secs(60));
+        if due {
+            *hinted = Some(now);
+        }
+        due
     }
 
     /// A claim that was never made before.

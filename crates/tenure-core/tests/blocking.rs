@@ -160,6 +160,7 @@ fn a_thread_that_reads_goes_on_to_write_and_back() {
 
 #[test]
 fn a_wait_that_is_called_off_by_another_thread_leaves_nothing_behind() {
+    type Wait<'a> = Box<dyn Fn(&CancellationToken) -> bool + Sync + 'a>;
     let client = client();
     let (lock, semaphore) = (client.lock("a").unwrap(), client.semaphore("calls").unwrap().of(1).unwrap());
     let (both, permits) = (client.multi(["a", "b"]).unwrap(), client.permits("seats").unwrap().of(1).unwrap());
@@ -168,7 +169,6 @@ fn a_wait_that_is_called_off_by_another_thread_leaves_nothing_behind() {
     let seat = permits.acquire(60 * SECOND).unwrap();
     latch.set(1).unwrap();
 
-    type Wait<'a> = Box<dyn Fn(&CancellationToken) -> bool + Sync + 'a>;
     let waits: [(&str, Wait); 6] = [
         ("lock", Box::new(|token| lock.lock_unless(token).unwrap().is_none())),
         ("multi lock", Box::new(|token| both.lock_unless(token).unwrap().is_none())),

@@ -1,11 +1,11 @@
 //! A claim on its way: what was asked for it is undone unless a guard takes over.
 
-use super::{Demand, terms};
+use super::{Demand, Whose, terms};
 use crate::guard::Guard;
 use crate::hold::{Granted, Hold};
 use crate::inner::Inner;
 use crate::janitor::Chore;
-use crate::{Moment, Options, Owner, StoreError, StoreErrorKind, Wanted};
+use crate::{Moment, Options, StoreError, StoreErrorKind, Wanted};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay, Want};
@@ -84,13 +84,15 @@ impl<'a> Armed<'a> {
         }
     }
 
-    pub(super) fn into_guard(mut self, token: u64, options: &Options, owner: Option<Owner>, sent: Moment) -> Guard {
+    pub(super) fn into_guard(mut self, token: u64, options: &Options, whose: Whose, sent: Moment) -> Guard {
+        let Whose { owner, section } = whose;
         let granted = Granted {
             kind: self.kind,
             key: self.key.clone(),
             claim: self.claim.clone(),
             under: std::mem::take(&mut self.under),
             owner,
+            section,
             ghost: self.ghost,
         };
         let hold = Arc::new(Hold::new(granted, token, terms(options), sent));

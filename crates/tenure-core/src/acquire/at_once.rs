@@ -1,7 +1,7 @@
 //! Several locks of one client in one request: all or none.
 
 use super::armed::Armed;
-use super::{Contended, Patience, own, turned_down};
+use super::{Contended, Patience, Whose, held, own, turned_down};
 use crate::entry::deadline;
 use crate::guard::Guard;
 use crate::inner::Inner;
@@ -30,9 +30,9 @@ pub(crate) async fn at_once(
     patience: Patience,
 ) -> Result<AtOnce, Error> {
     let shared = &client.shared;
-    let (owner, under) = (options.resolve_owner()?, options.lineage()?);
-    if let Some(owner) = &owner
-        && locks.iter().any(|(_, key)| !client.owned(key, owner).is_empty())
+    let (whose, under) = (Whose::of(options)?, options.lineage()?);
+    if let Some(owner) = &whose.owner
+        && locks.iter().any(|(_, key)| !held(client, key, owner, false).is_empty())
     {
         // What it holds already it goes into again, which is another step.
         return Ok(AtOnce::OneByOne);
@@ -69,7 +69,7 @@ pub(crate) async fn at_once(
                     return if once { Err(Error::from_store(None, slow())) } else { Ok(AtOnce::OneByOne) };
                 }
                 let guards = armed.into_iter().zip(grants);
-                let guards = guards.map(|(one, grant)| one.into_guard(grant.token, options, owner.clone(), sent));
+                let guards = guards.map(|(one, grant)| one.into_guard(grant.token, options, whose.clone(), sent));
                 return Ok(AtOnce::Taken(guards.collect()));
             }
             Ok(Joint::InTheWay { at, answer }) => {

@@ -4,10 +4,12 @@ mod again;
 mod armed;
 mod at_once;
 mod reenter;
+mod seat;
 mod way;
 
 pub(crate) use at_once::{AtOnce, at_once};
 pub(crate) use reenter::reenter;
+pub(crate) use seat::Seat;
 
 use self::again::{Again, Schedule};
 use self::armed::Armed;
@@ -15,8 +17,10 @@ use self::way::{Heard, Way};
 use crate::entry::{Terms, deadline};
 use crate::event::What;
 use crate::guard::Guard;
+use crate::hold::Hold;
 use crate::inner::Inner;
 use crate::queue::Word;
+use crate::scope;
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +86,7 @@ struct Attempt<'a> {
     kind: Kind,
     key: &'a Key,
     options: &'a Options,
-    owner: Option<Owner>,
+    whose: Whose,
     /// The claims to stand under.
     under: Vec<Claim>,
     /// Of a semaphore.
@@ -98,9 +102,24 @@ struct Attempt<'a> {
     silence: Option<StoreError>,
 }
 
+/// Whose a hold is to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Whose {
+    pub(crate) owner: Option<Owner>,
+    /// Whether a section asks for it: then others of the owner's go in again only from inside it.
+    pub(crate) section: bool,
+}
+
+impl Whose {
+    /// What the options say.
+    pub(crate) fn of(options: &Options) -> Result<Self, Error> {
+        Ok(Self { owner: options.resolve_owner()?, section: false })
+    }
+}
+
 /// Whom a lock is asked for.
 pub(crate) struct Asker {
-    pub(crate) owner: Option<Owner>,
+    pub(crate) whose: Whose,
     /// The claims to stand under.
     pub(crate) under: Vec<Claim>,
     /// Which permits of a semaphore; none, if it is a lock that is asked for.
@@ -123,21 +142,40 @@ pub(crate) async fn acquire(
     patience: impl FnOnce(Moment) -> Patience,
 ) -> Result<Result<Guard, Contended>, Error> {
     options.check()?;
-    let owner = options.resolve_owner()?;
+    let patience = patience(client.shared.clock.now());
+    acquire_for(client, (kind, key), options, patience, Whose::of(options)?).await
+}
+
+/// Obtains the lock for this one, or says who has it.
+pub(crate) async fn acquire_for(
+    client: &Arc<Inner>,
+    (kind, key): (Kind, &Key),
+    options: &Options,
+    patience: Patience,
+    whose: Whose,
+) -> Result<Result<Guard, Contended>, Error> {
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
-    let patience = patience(began);
     let mut under = options.lineage()?;
-    if let Some(owner) = &owner {
-        let owned = client.owned(key, owner);
-        let same = owned.iter().find(|hold| hold.kind == kind && kind.is_reentrant());
-        if let Some(hold) = same {
+    if let Some(owner) = &whose.owner {
+        let held = held(client, key, owner, whose.section);
+        let same = held.iter().find(|(hold, _)| hold.kind == kind && kind.is_reentrant());
+        if let Some((hold, entry)) = same {
+            // Those who read may do so side by side.
+            let alone = whose.section && kind != Kind::Read;
+            let seat = match seat::take(client, hold, entry.filter(|_| alone), options, patience).await {
+                Ok(seat) => seat,
+                Err(waited) => {
+                    client.shared.begin()?;
+                    return Ok(Err(Contended { holder: None, waited }));
+                }
+            };
             if let Some(guard) = Box::pin(reenter(client, hold, options, patience)).await? {
-                return Ok(Ok(guard));
+                return Ok(Ok(guard.on(seat)));
             }
         } else {
             // On the other side of a read-write lock it goes in under all that it holds, or it would wait for itself.
-            for hold in owned.iter().filter(|hold| hold.is_live(began)) {
+            for (hold, _) in held.iter().filter(|(hold, _)| hold.is_live(began)) {
                 if !(kind.is_side() && hold.kind.is_side()) {
                     return Err(own(key, hold.kind));
                 }
@@ -145,7 +183,22 @@ pub(crate) async fn acquire(
             }
         }
     }
-    obtain(client, (kind, key), options, patience, Asker { owner, under, demand: None }).await
+    obtain(client, (kind, key), options, patience, Asker { whose, under, demand: None }).await
+}
+
+/// What an owner holds of a lock, outermost first, and the entry of each to go in again by. A section does not go into what
+/// another section of the same owner holds that it is not inside of: they are branches of one task, and exclude each other.
+fn held(client: &Inner, key: &Key, owner: &Owner, section: bool) -> Vec<(Arc<Hold>, Option<u32>)> {
+    let mut held = scope::enclosing(client, key, owner);
+    for hold in client.owned(key, owner) {
+        let known = held.iter().any(|(known, _)| Arc::ptr_eq(known, &hold));
+        let apart = section && hold.section;
+        if !known && !apart {
+            let entry = hold.first_entry();
+            held.push((hold, entry));
+        }
+    }
+    held
 }
 
 /// Obtains the lock for this asker, or says who has it.
@@ -154,19 +207,19 @@ pub(crate) async fn obtain(
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
-    Asker { owner, under, demand }: Asker,
+    Asker { whose, under, demand }: Asker,
 ) -> Result<Result<Guard, Contended>, Error> {
     let began = client.shared.clock.now();
     let (busy, waiting, obtained, silence) = (None, None, false, None);
     let mut attempt =
-        Attempt { client, kind, key, options, owner, under, demand, patience, began, busy, waiting, obtained, silence };
+        Attempt { client, kind, key, options, whose, under, demand, patience, began, busy, waiting, obtained, silence };
     let outcome = attempt.run().await;
     attempt.obtained = matches!(outcome, Ok(Ok(_)));
     outcome
 }
 
 /// The asker holds the lock already, and would wait for itself.
-fn own(key: &Key, kind: Kind) -> Error {
+pub(crate) fn own(key: &Key, kind: Kind) -> Error {
     Error::new(
         crate::ErrorKind::Conflict,
         format!(
@@ -245,7 +298,7 @@ impl<'a> Attempt<'a> {
                             let holder = (self.ourselves(&armed.claim, grant), sent);
                             turn.word = Some(Box::new(Word { heard, holder }));
                         }
-                        return Ok(Ok(armed.into_guard(grant.token, self.options, self.owner.take(), sent)));
+                        return Ok(Ok(armed.into_guard(grant.token, self.options, self.whose.clone(), sent)));
                     }
                     // Granted, but so late that the lease is over: it never was ours to use.
                     // Permits with names are not asked for again by the same names, which are being given back.

@@ -176,7 +176,7 @@ impl Lock {
         wait_for(self.0.force_release())
     }
 
-    fn defaults(&self) -> Options {
+    pub(super) fn defaults(&self) -> Options {
         self.0.client().options.clone()
     }
 }

@@ -84,7 +84,11 @@ mod owner;
 mod permits;
 mod runtime;
 mod rw_lock;
+mod section;
 mod semaphore;
+
+pub(crate) use owner::for_this_thread;
+pub(crate) use runtime::wait_for;
 
 pub use client::Client;
 pub use guard::Guard;

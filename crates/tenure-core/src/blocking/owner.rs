@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// The same options, for this thread unless they name somebody.
-pub(super) fn for_this_thread(options: Options) -> Options {
+pub(crate) fn for_this_thread(options: Options) -> Options {
     match options.owner {
         Ownership::Given(_) => options,
         // A thread that ends, and has no owner any more, holds nothing that it could go into again.

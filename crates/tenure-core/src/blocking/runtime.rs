@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Blocks the calling thread until the future is done.
 #[track_caller]
-pub(super) fn wait_for<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(crate) fn wait_for<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     assert!(
         !drives_tasks(),
         "tenure::blocking was called from async code, which it would block: use the async API, or call it inside \

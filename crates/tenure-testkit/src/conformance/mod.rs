@@ -61,6 +61,7 @@ mod owners;
 mod permits;
 mod read_write;
 mod retrying;
+mod sections;
 mod semaphore;
 mod sides;
 mod simple;

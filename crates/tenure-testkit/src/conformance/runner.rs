@@ -6,7 +6,7 @@ use super::{
     Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, fenced, forcing,
     input, latch, leases, lines, multi, nested, permits, read_write, semaphore, sides, simple,
 };
-use super::{late, looking, losses, owners, retrying, tokens, watchdog};
+use super::{late, looking, losses, owners, retrying, sections, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,6 +68,7 @@ fn of_mutexes() -> Vec<Case> {
         bounds::cases(),
         entries::cases(),
         owners::cases(),
+        sections::cases(),
         leases::cases(),
         losses::cases(),
         forcing::cases(),

@@ -1,0 +1,174 @@
+//! What `#[locked]` functions are made of. Not for hands: [`Lock::run`](crate::Lock::run),
+//! [`Client::with_lock`](crate::Client::with_lock) and [`blocking`](crate::blocking) are.
+
+mod answer;
+pub mod blocking;
+mod part;
+
+pub use self::answer::{Ended, GiveAnyway, Skips, Tells, TellsLoss, is_busy};
+pub use self::part::Part;
+
+use crate::section::{self, Tries};
+use crate::{Client, Error, Options, Policy};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+static UNLOCKED: AtomicU64 = AtomicU64::new(0);
+
+/// How often, in this process, a `#[locked]` function whose lock was switched off ran its body without one.
+///
+/// The switch is `enabled = …` of the attribute, or `enabled` of its [`Policy`]. The first such run of every function is
+/// logged as well.
+pub fn unlocked_runs() -> u64 {
+    UNLOCKED.load(Ordering::Relaxed)
+}
+
+/// A function that has the attribute.
+#[derive(Debug)]
+pub struct Site {
+    name: &'static str,
+    told: AtomicBool,
+}
+
+impl Site {
+    /// The function of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, told: AtomicBool::new(false) }
+    }
+
+    /// It runs without its lock, because that was switched off.
+    fn runs_unlocked(&self) {
+        UNLOCKED.fetch_add(1, Ordering::Relaxed);
+        if !self.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(function = self.name, "its lock is switched off: it runs without, from now on and unsaid");
+        }
+    }
+}
+
+/// The client to use where none is named.
+///
+/// # Errors
+///
+/// [`Invalid`](crate::ErrorKind::Invalid) if there is none.
+pub fn client() -> Result<Client, Error> {
+    crate::process::client()
+}
+
+/// The client that was named.
+///
+/// # Errors
+///
+/// None: so that it looks like [`client`].
+pub fn of(client: &Client) -> Result<Client, Error> {
+    Ok(client.clone())
+}
+
+/// A section that was entered, or one whose lock is switched off.
+#[must_use = "a section that is not run releases its lock at once"]
+pub struct Section(Option<section::Section>);
+
+/// Takes the lock for a function's body.
+///
+/// # Errors
+///
+/// As [`Lock::lock_with`](crate::Lock::lock_with); nothing of the body may be run then.
+///
+/// # Cancel safety
+///
+/// As [`Lock::lock`](crate::Lock::lock).
+pub async fn enter(
+    site: &'static Site,
+    client: Result<Client, Error>,
+    policy: &Policy,
+    key: String,
+) -> Result<Section, Error> {
+    enter_with(site, client, policy, key, policy.terms()).await
+}
+
+/// The same, with the policy's options as the caller has changed them.
+async fn enter_with(
+    site: &'static Site,
+    client: Result<Client, Error>,
+    policy: &Policy,
+    key: String,
+    options: Options,
+) -> Result<Section, Error> {
+    if !policy.is_enabled() {
+        site.runs_unlocked();
+        return Ok(Section(None));
+    }
+    policy.check()?;
+    let client = client?;
+    let prefix = policy.get_prefix();
+    let key = if prefix.is_empty() { key } else { format!("{prefix}{key}") };
+    let tries = if policy.once() { Tries::Once } else { Tries::AsSaid };
+    let lock = (policy.get_kind(), client.key(&key)?);
+    let section = section::Section::enter(client.inner(), lock, &options, tries).await?;
+    Ok(Section(Some(section)))
+}
+
+impl Section {
+    /// Runs the body for as long as the lock is held, and releases.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`](crate::ErrorKind::Lost) if the lock was lost before the body was done.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::run`](crate::Lock::run).
+    pub async fn run<F: Future>(self, body: F) -> Result<F::Output, Error> {
+        let body = pin!(body);
+        match self.0 {
+            Some(section) => section.run(body).await,
+            None => Ok(body.await),
+        }
+    }
+
+    /// Runs the body to its end, whatever becomes of the lock, and releases.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::run`](crate::Lock::run).
+    pub async fn finish<F: Future>(self, body: F) -> Ended<F::Output> {
+        let body = pin!(body);
+        match self.0 {
+            Some(section) => {
+                let (value, held) = section.finish(body).await;
+                Ended::new(value, held)
+            }
+            None => Ended::new(body.await, Ok(())),
+        }
+    }
+}
+
+impl Client {
+    /// Runs work under what a policy says, on a key that begins with the policy's prefix, as [`Lock::run`](crate::Lock::run)
+    /// does. If the policy is switched off, the work runs without a lock, which is [counted](unlocked_runs).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+    /// use std::time::Duration;
+    /// use tenure_core::{Client, Memory, Options, Policy};
+    ///
+    /// let client = Client::new(Memory::new())?;
+    /// let policy = Policy::new().prefix("stock:").options(Options::new().lease(Duration::from_secs(6)));
+    /// let key = client.run(&policy, "42", async { tenure_core::current().map(|guard| guard.key().clone()) }).await?;
+    /// assert_eq!(key.expect("a section").as_str(), "stock:42");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::run`](crate::Lock::run), and [`Invalid`](crate::ErrorKind::Invalid) for a policy that makes no sense.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::run`](crate::Lock::run).
+    pub async fn run<F: Future>(&self, policy: &Policy, key: &str, work: F) -> Result<F::Output, Error> {
+        static SITE: Site = Site::new("Client::run");
+        let work = pin!(work);
+        enter(&SITE, of(self), policy, key.to_owned()).await?.run(work).await
+    }
+}

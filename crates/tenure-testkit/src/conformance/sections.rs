@@ -1,0 +1,377 @@
+//! Sections: work that never runs without its lock, and goes in again where it is nested.
+
+// Sections that lie within each other are futures that do.
+#![allow(clippy::large_futures)]
+
+use super::bench::{Bench, millis, renewed, unrenewed};
+use super::case::cases;
+use super::waiting::{eventually, heard, soon};
+use futures_util::future::{join_all, join3};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tenure_core::{Client, ErrorKind, Kind, Lock, Options, Owner, Retry, What, current};
+
+cases!("sections":
+    a_section_runs_under_its_lock_and_releases_it,
+    a_section_shows_its_guard,
+    nested_sections_go_in_again,
+    the_current_guard_is_the_innermost,
+    a_spawned_task_is_not_inside,
+    branches_exclude_each_other,
+    branches_of_a_section_exclude_each_other,
+    branches_that_go_in_again_deeper_exclude_each_other,
+    branches_beside_a_guard_of_their_owner_exclude_each_other,
+    a_branch_that_does_not_wait_is_told_who_is_in,
+    a_branch_that_polls_gives_up_when_it_said,
+    a_branch_that_is_cancelled_lets_the_next_one_in,
+    a_guard_inside_a_section_goes_in_again,
+    a_guard_that_outlives_its_section_keeps_the_lock,
+    the_other_side_is_gone_into_from_inside,
+    a_simple_lock_is_not_gone_into_again,
+    a_section_that_is_not_let_in_runs_nothing,
+    a_section_that_loses_its_lock_is_dropped,
+    a_section_that_is_put_out_at_its_end_is_told,
+    a_section_that_panics_releases,
+    a_section_that_is_cancelled_releases,
+    a_section_that_takes_long_is_hinted_at,
+    another_client_is_somebody_else,
+);
+
+/// Work that must be alone.
+#[derive(Default)]
+struct Alone {
+    inside: AtomicU32,
+    runs: AtomicU32,
+}
+
+impl Alone {
+    async fn work(&self) {
+        assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are in at once");
+        for _ in 0..5 {
+            tokio::time::sleep(millis(1)).await;
+        }
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        self.runs.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn runs(&self) -> u32 {
+        self.runs.load(Ordering::SeqCst)
+    }
+}
+
+async fn count(lock: &Lock) -> u32 {
+    lock.inspect().await.unwrap().map_or(0, |held| held.holder().count)
+}
+
+async fn client_and_lock(bench: &Bench) -> (Client, Lock) {
+    let client = bench.client().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    (client, lock)
+}
+
+async fn a_section_runs_under_its_lock_and_releases_it(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    assert_eq!(lock.run(count(&lock)).await.unwrap(), 1);
+    assert!(!lock.is_locked().await.unwrap());
+    bench.assert_nothing_left().await;
+}
+
+async fn a_section_shows_its_guard(bench: &Bench) {
+    let client = bench.client().await;
+    let options = renewed(5_000).wait(millis(5_000));
+    let key = bench.key("a");
+    let seen = client.with_lock(&key, options, async |guard| {
+        let current = current().expect("a section");
+        assert_eq!((current.token(), current.key()), (guard.token(), guard.key()));
+        assert!(current.is_held() && current.remaining() > millis(1));
+        guard.key().to_string()
+    });
+    assert_eq!(seen.await.unwrap(), key);
+    bench.assert_nothing_left().await;
+}
+
+async fn nested_sections_go_in_again(bench: &Bench) {
+    let (client, lock) = client_and_lock(bench).await;
+    let (mut events, waiter, mut waiting) = (client.events(), lock.clone(), None);
+    let outer = lock.run(async {
+        let token = current().unwrap().token();
+        // Past whoever waits.
+        waiting = Some(tokio::spawn(async move { waiter.run(async {}).await }));
+        heard(&mut events, "somebody waits", |what| matches!(what, What::Waiting { .. })).await;
+        let inner = soon("going in again", lock.run(async { (current().unwrap().token(), count(&lock).await) }));
+        assert_eq!(inner.await.unwrap(), (token, 2));
+        assert_eq!(count(&lock).await, 1);
+    });
+    soon("the section", outer).await.unwrap();
+    soon("who waited gets in", waiting.unwrap()).await.unwrap().unwrap();
+    bench.assert_nothing_left().await;
+}
+
+async fn the_current_guard_is_the_innermost(bench: &Bench) {
+    let (client, outer) = client_and_lock(bench).await;
+    let inner = client.lock_of(bench.kind(), &bench.key("b")).unwrap();
+    let key = || current().map(|guard| guard.key().clone());
+    let section = outer.run(async {
+        assert_eq!(key().as_ref(), Some(outer.key()));
+        inner.run(async { assert_eq!(key().as_ref(), Some(inner.key())) }).await.unwrap();
+        assert_eq!(key().as_ref(), Some(outer.key()));
+        Owner::new().scope(async { assert_eq!(key(), None) }).await;
+        current().unwrap()
+    });
+    let kept = section.await.unwrap();
+    assert_eq!(key(), None);
+    assert_eq!(kept.check().unwrap_err().kind(), ErrorKind::Lost, "it was to look at, not to keep");
+}
+
+async fn a_spawned_task_is_not_inside(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let section = lock.run(async {
+        let lock = lock.clone();
+        let outside = tokio::spawn(async move {
+            assert!(current().is_none() && Owner::current().is_none());
+            lock.run_with(Options::new().wait(millis(50)), async { panic!("two are in at once") }).await
+        });
+        outside.await.unwrap().unwrap_err().kind()
+    });
+    assert_eq!(section.await.unwrap(), ErrorKind::Timeout);
+}
+
+async fn branches_exclude_each_other(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let branches = (0..8).map(|_| async { lock.run(alone.work()).await.unwrap() });
+    soon("all branches", Owner::new().scope(join_all(branches))).await;
+    assert_eq!(alone.runs(), 8);
+    bench.assert_nothing_left().await;
+}
+
+async fn branches_of_a_section_exclude_each_other(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let branches = lock.run(async {
+        let branches = (0..8).map(|_| async { lock.run(alone.work()).await.unwrap() });
+        join_all(branches).await;
+        assert_eq!(count(&lock).await, 1);
+    });
+    soon("all branches", branches).await.unwrap();
+    assert_eq!(alone.runs(), 8);
+    bench.assert_nothing_left().await;
+}
+
+async fn branches_that_go_in_again_deeper_exclude_each_other(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let branches = lock.run(async {
+        let branch = || async {
+            let inner = lock.run(async { lock.run(alone.work()).await.unwrap() });
+            inner.await.unwrap();
+        };
+        join3(branch(), branch(), branch()).await;
+    });
+    soon("all branches", branches).await.unwrap();
+    assert_eq!(alone.runs(), 3);
+    bench.assert_nothing_left().await;
+}
+
+async fn branches_beside_a_guard_of_their_owner_exclude_each_other(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let branches = Owner::new().scope(async {
+        let guard = lock.lock_with(Options::new().reentrant()).await.unwrap();
+        let branch = || async { lock.run(alone.work()).await.unwrap() };
+        join3(branch(), branch(), branch()).await;
+        guard.release().await.unwrap();
+    });
+    soon("all branches", branches).await;
+    assert_eq!(alone.runs(), 3);
+    bench.assert_nothing_left().await;
+}
+
+async fn a_branch_that_does_not_wait_is_told_who_is_in(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let branches = lock.run(async {
+        let refused = async { panic!("two are in at once") };
+        let wait = Options::new().wait(millis(30));
+        impatient_beside(&lock, async { lock.run_with(wait, refused).await.unwrap_err() }).await
+    });
+    let error = soon("both", branches).await.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.holder().is_some());
+    bench.assert_nothing_left().await;
+}
+
+/// A branch beside another that is in again.
+async fn impatient_beside<T>(lock: &Lock, impatient: impl Future<Output = T>) -> T {
+    let (entered, is_in) = tokio::sync::oneshot::channel();
+    let (leave, leaving) = tokio::sync::oneshot::channel::<()>();
+    let patient = lock.run(async {
+        entered.send(()).unwrap();
+        leaving.await.unwrap();
+    });
+    let other = async {
+        is_in.await.unwrap();
+        let outcome = impatient.await;
+        leave.send(()).unwrap();
+        outcome
+    };
+    let (patient, outcome) = tokio::join!(patient, other);
+    patient.unwrap();
+    outcome
+}
+
+async fn a_branch_that_polls_gives_up_when_it_said(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let branches = lock.run(async {
+        let polls = Options::new().retry(Retry::fixed(millis(5)).times(3));
+        let refused = async { panic!("two are in at once") };
+        impatient_beside(&lock, async { lock.run_with(polls, refused).await.unwrap_err().kind() }).await
+    });
+    assert_eq!(soon("both", branches).await.unwrap(), ErrorKind::Timeout);
+}
+
+async fn a_branch_that_is_cancelled_lets_the_next_one_in(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let branches = lock.run(async {
+        let (entered, is_in) = tokio::sync::oneshot::channel();
+        let stuck = lock.run(async move {
+            entered.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        tokio::select! {
+            _ = stuck => unreachable!(),
+            is_in = is_in => is_in.unwrap(),
+        }
+        lock.run(async { current().unwrap().check().unwrap() }).await.unwrap();
+    });
+    soon("the next one", branches).await.unwrap();
+    eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
+}
+
+async fn a_guard_inside_a_section_goes_in_again(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let section = lock.run(async {
+        let guard = lock.lock_with(Options::new().reentrant()).await.unwrap();
+        assert_eq!((count(&lock).await, guard.token()), (2, current().unwrap().token()));
+        // And a section beside it, in again.
+        assert_eq!(lock.run(count(&lock)).await.unwrap(), 3);
+        guard.release().await.unwrap();
+    });
+    soon("the section", section).await.unwrap();
+    bench.assert_nothing_left().await;
+}
+
+async fn a_guard_that_outlives_its_section_keeps_the_lock(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let scope = Owner::new().scope(async {
+        let guard = lock.run(async { lock.lock_with(Options::new().reentrant()).await.unwrap() }).await.unwrap();
+        assert!(guard.is_held() && count(&lock).await == 1);
+        let again = lock.lock_with(Options::new().reentrant()).await.unwrap();
+        again.release().await.unwrap();
+        guard.release().await.unwrap();
+    });
+    soon("all of it", scope).await;
+    bench.assert_nothing_left().await;
+}
+
+async fn the_other_side_is_gone_into_from_inside(bench: &Bench) {
+    let lock = bench.client().await.rw_lock(&bench.key("sides")).unwrap();
+    for (outer, inner) in [(lock.write(), lock.read()), (lock.read(), lock.write())] {
+        let section = outer.run(async { inner.run(async { lock.read().is_locked().await.unwrap() }).await.unwrap() });
+        assert!(soon("the other side", section).await.unwrap());
+    }
+    bench.assert_nothing_left().await;
+}
+
+async fn a_simple_lock_is_not_gone_into_again(bench: &Bench) {
+    let lock = bench.client().await.simple(&bench.key("simple")).unwrap();
+    let error = lock.run(async { lock.run(async { panic!("twice in") }).await.unwrap_err() });
+    assert_eq!(soon("the refusal", error).await.unwrap().kind(), ErrorKind::Conflict);
+    bench.assert_nothing_left().await;
+}
+
+async fn a_section_that_is_not_let_in_runs_nothing(bench: &Bench) {
+    let (client, lock) = client_and_lock(bench).await;
+    let guard = bench.lock("a").await.lock().await.unwrap();
+    let ran = AtomicU32::new(0);
+    let body = || async {
+        ran.fetch_add(1, Ordering::SeqCst);
+    };
+    let polls = Retry::fixed(millis(5)).times(2);
+    let other = if bench.kind() == Kind::Fair { Kind::Reentrant } else { Kind::Fair };
+    let conflicting = client.lock_of(other, &bench.key("a")).unwrap();
+    for (options, lock, expected) in [
+        (Options::new().wait(millis(20)), &lock, ErrorKind::Timeout),
+        (Options::new().retry(polls), &lock, ErrorKind::Timeout),
+        (Options::new().wait(millis(20)), &conflicting, ErrorKind::Conflict),
+        (Options::new().lease(millis(1)), &lock, ErrorKind::Invalid),
+    ] {
+        assert_eq!(soon("the refusal", lock.run_with(options, body())).await.unwrap_err().kind(), expected);
+    }
+    guard.release().await.unwrap();
+    client.close(millis(5_000)).await.unwrap();
+    assert_eq!(lock.run(body()).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(ran.load(Ordering::SeqCst), 0, "the body was run without the lock");
+}
+
+async fn a_section_that_loses_its_lock_is_dropped(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let alive = Arc::new(());
+    let kept = Arc::clone(&alive);
+    let section = lock.run_with(unrenewed(200), async move {
+        std::future::pending::<()>().await;
+        drop(kept);
+    });
+    let error = soon("the work is stopped", section).await.unwrap_err();
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(lock.key())));
+    assert_eq!(Arc::strong_count(&alive), 1, "the work was not dropped");
+}
+
+async fn a_section_that_is_put_out_at_its_end_is_told(bench: &Bench) {
+    let (lock, other) = (bench.lock("a").await, bench.lock("a").await);
+    let section = lock.run(async { other.force_release().await.unwrap().is_some() });
+    assert_eq!(soon("the section", section).await.unwrap_err().kind(), ErrorKind::Lost);
+}
+
+async fn a_section_that_panics_releases(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let section = lock.clone();
+    let panicked = tokio::spawn(async move { section.run(async { panic!("this is meant to happen") }).await });
+    assert!(panicked.await.unwrap_err().is_panic());
+    eventually("the lock is free", async || !lock.is_locked().await.unwrap()).await;
+    assert!(current().is_none());
+}
+
+async fn a_section_that_is_cancelled_releases(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let (entered, is_in) = tokio::sync::oneshot::channel();
+    let section = lock.run(async move {
+        entered.send(()).unwrap();
+        std::future::pending::<()>().await;
+    });
+    tokio::select! {
+        _ = section => unreachable!(),
+        is_in = is_in => is_in.unwrap(),
+    }
+    eventually("the lock is free", async || !lock.is_locked().await.unwrap()).await;
+}
+
+async fn a_section_that_takes_long_is_hinted_at(bench: &Bench) {
+    let (client, lock) = client_and_lock(bench).await;
+    let mut events = client.events();
+    lock.run(async {}).await.unwrap();
+    lock.run_with(renewed(300), tokio::time::sleep(millis(120))).await.unwrap();
+    let long = |what: &What| matches!(what, What::Long { .. });
+    let released = heard(&mut events, "the first, which was short", |what| {
+        assert!(!long(what), "a short section is hinted at");
+        matches!(what, What::Released { .. })
+    });
+    released.await;
+    let hint = heard(&mut events, "a hint", long).await;
+    let What::Long { held, lease } = hint.what else { unreachable!() };
+    assert!(held >= millis(120) && lease == millis(300), "held {held:?} lease {lease:?}");
+}
+
+async fn another_client_is_somebody_else(bench: &Bench) {
+    let (lock, other) = (bench.lock("a").await, bench.lock("a").await);
+    let section = lock.run(async {
+        let refused = async { panic!("two are in at once") };
+        other.run_with(Options::new().wait(millis(30)), refused).await.unwrap_err().kind()
+    });
+    assert_eq!(section.await.unwrap(), ErrorKind::Timeout);
+}
