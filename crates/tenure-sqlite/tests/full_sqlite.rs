@@ -4,7 +4,7 @@
 mod support;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::relay::Relay;
 use support::{Place, store};
 use tenure_core::{Client, Guard, Options};
@@ -109,19 +109,22 @@ fn cancels() -> Result<(), Failed> {
     const CANCELS: u32 = 20_000;
     let place = Place::new();
     on_runtime(async {
-        let options = Options::new().lease(Duration::from_secs(5));
-        let (one, other) = (client(&place, options.clone()).await, client(&place, options).await);
+        let options = Options::new().lease(Duration::from_secs(120));
+        let (one, other) = (client(&place, options.clone()).await, client(&place, options.clone()).await);
         for cancel in 0..CANCELS {
             let client = if cancel % 2 == 0 { &one } else { &other };
             let lock = client.lock(&format!("cancelled:{}", cancel % 7)).expect("a key");
             let pause = Duration::from_micros(fastrand::u64(0..500));
             let _ = tokio::time::timeout(pause, async { lock.lock().await.expect("the lock").release().await }).await;
         }
+        // What is still to be cleaned up is, when a close says so; it is long before any lease ends.
+        for client in [&one, &other] {
+            client.close(Duration::from_secs(60)).await.expect("all is cleaned up");
+        }
+        let third = client(&place, options).await;
         for key in 0..7 {
-            let lock = one.lock(&format!("cancelled:{key}")).expect("a key");
-            let began = Instant::now();
-            let guard = lock.lock().await.expect("the lock");
-            assert!(began.elapsed() < Duration::from_secs(1), "a cancelled acquire left its lock held");
+            let lock = third.lock(&format!("cancelled:{key}")).expect("a key");
+            let guard = lock.try_lock().await.expect("an answer").expect("a cancelled acquire left its lock held");
             guard.release().await.expect("a release");
         }
     })?;
