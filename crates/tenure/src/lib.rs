@@ -17,6 +17,7 @@
 //! Threads have the same by the same names in [`blocking`].
 
 pub use tenure_core::*;
+pub use tenure_macros::locked;
 
 /// The Redis backend, for those who bring a client of their own.
 #[cfg(feature = "redis")]

@@ -1,0 +1,27 @@
+//! A function that returns before its work is done.
+
+#![allow(unused)]
+
+use std::future::Future;
+use std::pin::Pin;
+
+type Answer = Result<(), tenure::Error>;
+
+#[tenure::locked(key = "a")]
+fn opaque() -> impl Future<Output = Answer> {
+    async { Ok(()) }
+}
+
+#[tenure::locked(key = "a")]
+fn boxed() -> Pin<Box<dyn Future<Output = Answer>>> {
+    let future = async { Ok(()) };
+    Box::pin(future)
+}
+
+#[tenure::locked(key = "a")]
+fn something_before() -> Pin<Box<dyn Future<Output = Answer>>> {
+    println!("without the lock");
+    Box::pin(async { Ok(()) })
+}
+
+fn main() {}
