@@ -110,7 +110,8 @@ fn every_kind(url: &str) {
         }
         drop(guard);
         let waited = elsewhere(|| lock.lock_timeout(10 * SECOND).unwrap().release().unwrap());
-        assert_eq!(waited, Release::Released, "{kind}");
+        // Those who read need not wait until the first has left.
+        assert!(waited == Release::Released || (waited, kind) == (Release::Left, Kind::Read), "{kind}: {waited:?}");
     }
     read_write_and_sets(&client);
     counts(&client);
