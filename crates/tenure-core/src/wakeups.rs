@@ -133,9 +133,10 @@ impl Pusher {
         });
     }
 
-    /// The lock may be free.
-    pub fn wake(&self, topic: &Topic) {
+    /// The lock may be free. Says whether anybody waits for it: a topic is listened to for a while after the last has left.
+    pub fn wake(&self, topic: &Topic) -> bool {
         self.0.each(Some(topic), |signal| signal.set(|state| state.epoch += 1));
+        self.0.lock().get(topic).is_some_and(|watched| watched.watchers > 0)
     }
 
     /// It is this claim's turn.

@@ -115,7 +115,9 @@ async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut
                             // The last reader has left: no news to those who wait to read.
                             Kind::Read if message.payload == b"0" => {}
                             Kind::Reentrant if lines.since(&topic.key).is_some() => held_back.put(&topic.key),
-                            _ => pusher.wake(topic),
+                            _ => {
+                                pusher.wake(topic);
+                            }
                         }
                     }
                     Ok(())

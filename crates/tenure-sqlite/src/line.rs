@@ -146,6 +146,26 @@ impl File {
         Ok(calls)
     }
 
+    /// A client was called and nobody of its own waits any more: it is the next one's turn.
+    pub(crate) fn pass_on(&self, key: &Key, client: &str) -> Result<(), Failure> {
+        let calls = self.write(Lasting::No, |file| {
+            // One that has asked since is not called any more.
+            let statement = "UPDATE waiters SET state = ?3 WHERE key = ?1 AND client = ?2 AND state = ?4";
+            let states = (State::Served as i64, State::Called as i64);
+            let changed =
+                file.db().prepare_cached(statement)?.execute(params![bytes(key), client, states.0, states.1])?;
+            if changed == 0 { Ok(Vec::new()) } else { file.calls(key, &Outcome::Released, &[]) }
+        })?;
+        // Outside: whoever is rung finds what was written.
+        for Call { client: next, words } in calls {
+            // The last in line has nobody to pass it on to.
+            if next != client {
+                self.bells.ring(&next, &words);
+            }
+        }
+        Ok(())
+    }
+
     /// Says in an outcome that shows the lock how many clients wait for it.
     pub(crate) fn count_waiters(&self, key: &Key, outcome: &mut Outcome) -> Result<(), Failure> {
         if let Outcome::Seen(Some(sight)) | Outcome::Forced(Some(sight)) = outcome {

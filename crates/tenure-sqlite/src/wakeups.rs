@@ -100,7 +100,9 @@ async fn hear(sqlite: &Sqlite, bell: &UnixDatagram, mut openings: Openings, port
                 }
                 Err(error) => return StoreError::new(StoreErrorKind::Unreachable, error.to_string()),
             },
-            key = ear.held_back.next() => ear.pusher.wake(&Topic::of(Kind::Reentrant, &key)),
+            key = ear.held_back.next() => {
+                ear.pusher.wake(&Topic::of(Kind::Reentrant, &key));
+            }
             stood = stood => match stood {
                 Ok(come) => {
                     standing = None;
@@ -134,8 +136,12 @@ impl Ear<'_> {
             Some((TURN, _, Ok(key))) => {
                 self.held_back.remove(&key);
                 // A bell does not say what the key is in use for; few are watched as more than one kind.
-                for kind in [Kind::Reentrant, Kind::Permits, Kind::Latch] {
-                    self.pusher.wake(&Topic::of(kind, &key));
+                let kinds = [Kind::Reentrant, Kind::Permits, Kind::Latch];
+                let waiting = kinds.map(|kind| self.pusher.wake(&Topic::of(kind, &key)));
+                if !waiting.contains(&true) {
+                    // Whoever waited here has given up; those behind would wait for their own next look.
+                    let client = port.client().to_owned();
+                    self.sqlite.actor.tell(ANSWER_WITHIN, move |file| file.pass_on(&key, &client));
                 }
             }
             Some((FREE, _, Ok(key))) => self.held_back.put(&key),
