@@ -36,7 +36,7 @@ Examples:
   tenure run nightly-backup -- ./backup.sh --all
   tenure run --no-wait report -- ./report.sh        # exit code 75 if held
   tenure run --lease 10s --wait 1m deploy -- make deploy
-  tenure --url redis://db1 run --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
+  tenure --url redis://db1 run --no-wait --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run account:3 account:7 -- ./transfer.sh   # both, or neither; in any order
   tenure run --policy nightly.toml --wait 1m report -- ./report.sh
@@ -49,7 +49,7 @@ A `tenure run` of the same key inside it goes in again instead of waiting for it
 The command keeps the terminal, its standard input and its signals; no shell is involved. \
 If the lock cannot be renewed, its whole process group gets SIGTERM, and SIGKILL before the lease can have ended: \
 exit code 73. If `tenure` itself is killed, the command is killed with it. \
-A command that is stopped (Ctrl-Z) is not renewed, and is killed when its lease ends. \
+A command that is stopped (Ctrl-Z) is renewed once more, and is killed if it is not continued before its lease ends. \
 What it leaves running in the background when it ends well goes on, without the lock.
 
 A policy has any of prefix, which goes before the keys, kind, enabled, lease, renew, renew_every, wait, retry, max_hold, \

@@ -18,6 +18,7 @@ impl Shown<'_> {
     fn sentence(&self) -> String {
         match self.count {
             0 => format!("{} is open", self.key),
+            1 => format!("{} is shut, to be counted down once", self.key),
             count => format!("{} is shut, to be counted down {count} times", self.key),
         }
     }
