@@ -34,16 +34,19 @@ fn expand(args: &Args, function: Function) -> syn::Result<TokenStream> {
         let rule = "a plain function cannot be stopped: write `on_lost = finish`, or make it an async fn";
         return Err(Error::new(word.span(), rule));
     }
-    if let Output::Never(span) = function.output {
-        let finishes = function.form == Form::Plain || args.on_lost.as_ref().is_some_and(|word| word == "finish");
-        if args.fallback.is_none() || !finishes {
-            let rule = "a function that does not return cannot say that it has no lock: return `Result<Infallible, _>`";
-            let way_out = "write `fallback = …` and `on_lost = finish`";
-            return Err(Error::new(span, format!("{rule}, or {way_out}")));
-        }
+    if let Output::Never(span) = function.output
+        && (args.fallback.is_none() || !finishes(args, &function))
+    {
+        let rule = "a function that does not return cannot say that it has no lock: return `Result<Infallible, _>`";
+        return Err(Error::new(span, format!("{rule}, or write `fallback = …` and `on_lost = finish`")));
     }
     let (enter, run) = (enter(args, &function)?, run(args, &function));
     Ok(function.with_body(enter, run))
+}
+
+/// Whether the body runs to its end when the lock is lost.
+fn finishes(args: &Args, function: &Function) -> bool {
+    function.form == Form::Plain || args.on_lost.as_ref().is_some_and(|word| word == "finish")
 }
 
 /// Takes the lock, or returns.
@@ -86,7 +89,7 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
     Ok(quote_spanned! {Span::mixed_site()=>
         let section = {
             let client = #client;
-            let policy = #policy;
+            #policy
             let key = #key;
             let site = {
                 static SITE: ::tenure::locked::Site =
@@ -105,7 +108,6 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
 /// Runs the body, and says what became of the lock.
 fn run(args: &Args, function: &Function) -> TokenStream {
     let Function { form, output, body, .. } = function;
-    let finishes = args.on_lost.as_ref().is_some_and(|word| word == "finish");
     let (work, wait) = match form {
         Form::Plain => {
             let arrow = output.arrow();
@@ -123,7 +125,7 @@ fn run(args: &Args, function: &Function) -> TokenStream {
             ::core::unreachable!();
         };
     }
-    if finishes || *form == Form::Plain {
+    if finishes(args, function) {
         // What returns nothing may have a body that does not return.
         let unit = matches!(output, Output::Unit(_)).then(|| quote!(: ::tenure::locked::Ended<()>));
         return quote_spanned! {Span::mixed_site()=>
@@ -144,7 +146,7 @@ fn run(args: &Args, function: &Function) -> TokenStream {
     }
 }
 
-/// An expression of type `tenure::Policy`.
+/// Makes `policy` the policy that was said.
 fn policy(args: &Args) -> TokenStream {
     let span = Span::mixed_site();
     let kind = args.kind.as_ref().map(Kind::tokens).map(|kind| quote!(.kind(#kind)));
@@ -152,13 +154,14 @@ fn policy(args: &Args) -> TokenStream {
     let options = options(args);
     let Some(base) = &args.policy else {
         let options = (!options.is_empty()).then(|| quote!(.options(::tenure::Options::new() #options)));
-        return quote_spanned!(span=> ::tenure::Policy::new() #kind #enabled #options);
+        return quote_spanned!(span=> let policy = ::tenure::Policy::new() #kind #enabled #options;);
     };
     let base = value::reference(base);
     let prefix = args.prefix_of_policy().map(|prefix| quote!(.prefix(#prefix)));
     let options = (!options.is_empty()).then(|| quote_spanned!(span=> .map(|options| options #options)));
     quote_spanned! {span=>
-        <::tenure::Policy as ::core::clone::Clone>::clone(#base) #prefix #kind #enabled #options
+        let policy: &::tenure::Policy = #base;
+        let policy = ::core::clone::Clone::clone(policy) #prefix #kind #enabled #options;
     }
 }
 

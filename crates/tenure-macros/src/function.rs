@@ -5,6 +5,7 @@ use crate::output::{self, Output};
 use crate::value;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, TokenStreamExt};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Block, Error, Expr, FnArg, Item, ItemFn, Pat, ReturnType, Stmt, TraitItemFn};
 
@@ -57,18 +58,23 @@ impl Function {
         }
         let sig = &item.sig;
         let form = if sig.asyncness.is_some() { Form::Async } else { Form::Plain };
-        if let (Form::Plain, ReturnType::Type(_, ty)) = (form, &sig.output)
-            && output::is_future(ty)
-        {
+        if form == Form::Plain {
             let rule = "this returns before its work is done, when the lock would be released: make it an async fn";
-            return Err(Error::new_spanned(ty, rule));
+            if let ReturnType::Type(_, ty) = &sig.output
+                && output::is_future(ty)
+            {
+                return Err(Error::new_spanned(ty, rule));
+            }
+            if let Some(future) = boxed::future_of(&item.block) {
+                return Err(Error::new_spanned(future, rule));
+            }
         }
         let (output, body) = (Output::of(sig), (*item.block).clone());
         Ok(Self { item, form, output, body, moves: None })
     }
 
     pub(crate) fn name(&self) -> String {
-        self.item.sig.ident.to_string()
+        self.item.sig.ident.unraw().to_string()
     }
 
     /// The arguments, to call another function with.

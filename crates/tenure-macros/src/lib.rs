@@ -31,19 +31,19 @@ mod value;
 /// ```
 ///
 /// It goes on async and on plain functions, on methods and in impls of traits (also those of `async_trait`), with type
-/// parameters, lifetimes and any return type. The lock is taken before the first line of the body and released after the
-/// last; a body that returns early, panics or is cancelled releases it as well. If the lock is not obtained, no line of the
-/// body is run. A function that is called inside of another with the same key goes in again.
+/// parameters, lifetimes and any return type. The lock is taken before the first line of the body and released after
+/// the last; a body that returns early, panics or is cancelled releases it as well. If the lock is not obtained, no
+/// line of the body is run. A function that is called inside of another with the same key goes in again.
 ///
 /// # The key
 ///
-/// `key` is a format string. What stands in braces is an expression over the arguments: `{product_id}`, `{self.region}`,
-/// `{order.id()}`, `{pair.0}`. It is evaluated once, before the body. `{{` and `}}` are braces.
+/// `key` is a format string. What stands in braces is an expression over the arguments: `{product_id}`,
+/// `{self.region}`, `{order.id()}`, `{pair.0}`. It is evaluated once, before the body. `{{` and `}}` are braces.
 ///
 /// Parts are encoded, as in a URL, so that no two lists of parts make the same key: with `key = "{a}:{b}"`, the parts
-/// `("a:b", "c")` make `a%3Ab:c`, and `("a", "b:c")` make `a:b%3Ac`. For that, two parts need one of `: / | , ; #` between
-/// them. `{path:raw}` is put in as it is, for those who share names with other programs, and then it is theirs to see that
-/// different things have different keys.
+/// `("a:b", "c")` make `a%3Ab:c`, and `("a", "b:c")` make `a:b%3Ac`. For that, two parts need one of `: / | , ; #`
+/// between them. `{path:raw}` is put in as it is, for those who share names with other programs, and then it is theirs
+/// to see that different things have different keys.
 ///
 /// # Arguments
 ///
@@ -66,8 +66,8 @@ mod value;
 /// | `on_busy = skip` | returns nothing if another has the lock | the error is returned |
 /// | `on_lost = finish` | lets the body run to its end when the lock is lost | `cancel`: the body is dropped |
 ///
-/// Lengths of time are texts such as `"6s"`, `"100ms"` or `"1h 30m"`, which are read while compiling, or expressions of type
-/// `Duration`. With a `policy`, the prefix is the policy's unless it is said.
+/// Lengths of time are texts such as `"6s"`, `"100ms"` or `"1h 30m"`, which are read while compiling, or expressions of
+/// type `Duration`. With a `policy`, the prefix is the policy's unless it is said.
 ///
 /// The ways to ask again; `tries` is how often, and endless unless said:
 ///
@@ -77,13 +77,13 @@ mod value;
 ///
 /// # When the lock is not obtained
 ///
-/// The function returns its error, made with `From<tenure::Error>`: because another held the lock for too long, because the
-/// store cannot be reached, or because there is no client. Or it does what it was told:
+/// The function returns its error, made with `From<tenure::Error>`: because another held the lock for too long, because
+/// the store cannot be reached, or because there is no client. Or it does what it was told:
 ///
-/// * `fallback = path` calls another function with the same arguments, which returns the same type. Of an async function it
-///   is an async one.
-/// * `on_busy = skip` returns `()`, `None`, `Ok(())` or `Ok(None)` if another holds the lock, and only then: a store that
-///   fails is not busy, and its error is returned or goes to the `fallback`.
+/// * `fallback = path` calls another function with the same arguments, which returns the same type. Of an async
+///   function it is an async one.
+/// * `on_busy = skip` returns `()`, `None`, `Ok(())` or `Ok(None)` if another holds the lock, and only then: a store
+///   that fails is not busy, and its error is returned or goes to the `fallback`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
@@ -105,15 +105,16 @@ mod value;
 /// # When the lock is lost
 ///
 /// The body of an async function is dropped before another can have the lock, and the function returns the error. With
-/// `on_lost = finish` the body runs to its end, and then the function returns the error if its type has a place for it; if
-/// not, what the body returned, and the loss is in the log. In the body, `tenure::current()` says how the lock stands.
+/// `on_lost = finish` the body runs to its end, and then the function returns the error if its type has a place for it;
+/// if not, what the body returned, and the loss is in the log. In the body, `tenure::current()` says how the lock
+/// stands.
 ///
 /// A plain function cannot be stopped, so its body always runs to its end.
 ///
 /// # Plain functions
 ///
-/// They wait on their thread, as `tenure::blocking` does; calls inside of calls on one thread go in again. In an async task
-/// they would block its runtime: call them in `spawn_blocking`, or make them async.
+/// They wait on their thread, as `tenure::blocking` does; calls inside of calls on one thread go in again. In an async
+/// task they would block its runtime: call them in `spawn_blocking`, or make them async.
 ///
 /// ```
 /// use tenure::{Client, Error, Memory};
@@ -129,13 +130,15 @@ mod value;
 ///
 /// # Order with other attributes
 ///
-/// The attribute that is written first is expanded first, and what it makes ends up inside of what the later ones make. So a
-/// transaction that is to be committed before the lock is released is written **above** `#[locked]`:
+/// The attribute that is written first is expanded first, and what it makes ends up inside of what the later ones make.
+/// So a transaction that is to be committed before the lock is released is written **above** `#[locked]`:
 ///
 /// ```ignore
 /// #[transactional]                         // inside: begins after the lock is taken, and commits before it is released
 /// #[tenure::locked(key = "order:{id}")]    // outside
-/// async fn pay(id: u64) -> Result<(), Error> { Ok(()) }
+/// async fn pay(id: u64) -> Result<(), Error> {
+///     Ok(())
+/// }
 /// ```
 ///
 /// The other way round, another could take the lock and read what was not yet committed. Where that can be seen it is

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 type Answer = Result<(), tenure::Error>;
+type Work = Pin<Box<dyn Future<Output = Answer>>>;
 
 #[tenure::locked(key = "a")]
 fn opaque() -> impl Future<Output = Answer> {
@@ -22,6 +23,12 @@ fn boxed() -> Pin<Box<dyn Future<Output = Answer>>> {
 fn something_before() -> Pin<Box<dyn Future<Output = Answer>>> {
     println!("without the lock");
     Box::pin(async { Ok(()) })
+}
+
+#[tenure::locked(key = "a")]
+fn by_another_name() -> Work {
+    let future = async { Ok(()) };
+    Box::pin(future)
 }
 
 fn main() {}

@@ -25,7 +25,14 @@ impl Jobs {
         Ok(self.client.lock("other:job:7")?.try_lock().await?.is_none() && id == 7)
     }
 
-    #[tenure::locked(key = "job", policy = self.shared, wait = self.patience(), renew = false, kind = simple, client = self.client)]
+    #[tenure::locked(
+        key = "job",
+        policy = self.shared,
+        wait = self.wait(),
+        renew = false,
+        kind = simple,
+        client = self.client
+    )]
     async fn shared(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -40,7 +47,7 @@ impl Jobs {
         Ok(())
     }
 
-    fn patience(&self) -> Duration {
+    fn wait(&self) -> Duration {
         Duration::from_secs(2)
     }
 }
