@@ -401,6 +401,9 @@ impl Guard {
     async fn tell(&self, leaving: Leaving) -> Result<Release, Error> {
         let shared = &self.client.shared;
         let mut telling = Telling { guard: self, leaving, done: false };
+        if leaving.keep_until.is_some() {
+            self.hold.until_renewal_ends(&shared.clock, self.now().plus(RELEASE_WITHIN)).await;
+        }
         let began = self.now();
         let (mut now, mut unanswered) = (began, false);
         loop {

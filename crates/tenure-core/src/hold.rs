@@ -498,6 +498,33 @@ impl Hold {
         Some((state.next_look(), state.deadline.since(now)))
     }
 
+    /// A renewal is under way no longer, whatever came of it.
+    pub(crate) fn renewal_ended(&self) {
+        let mut state = self.lock();
+        state.renewing = false;
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Waits until no renewal is under way, or until then. One that arrived after the release of a lock that is to stay taken
+    /// for a while would make it stay for a whole lease: the store does not tell what is kept from what is held.
+    pub(crate) async fn until_renewal_ends(&self, clock: &Clock, latest: Moment) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Registered before the look, so that an end between look and sleep is not missed.
+            changed.as_mut().enable();
+            if !self.lock().renewing || clock.now() >= latest {
+                return;
+            }
+            tokio::select! {
+                () = changed => {}
+                () = clock.sleep_until(latest) => {}
+            }
+        }
+    }
+
     /// The store may have forgotten the hold: ask it as soon as possible.
     pub(crate) fn doubt(&self, now: Moment) {
         let mut state = self.lock();

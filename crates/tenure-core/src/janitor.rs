@@ -102,6 +102,9 @@ pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceive
 async fn finish(shared: &Arc<Shared>, chore: Chore) {
     let (kind, key) = chore.lock();
     let give_up = shared.clock.now().plus(chore.worth());
+    if let Chore::Leave { hold, leaving: Leaving { keep_until: Some(_), .. } } = &chore {
+        hold.until_renewal_ends(&shared.clock, give_up).await;
+    }
     let mut failures = 0u32;
     loop {
         let now = shared.clock.now();

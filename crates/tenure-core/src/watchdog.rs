@@ -149,6 +149,9 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
             }
         }
     }
+    for (hold, _) in &holds {
+        hold.renewal_ended();
+    }
 }
 
 /// Ends a hold that is over. Says whether it was not over already.

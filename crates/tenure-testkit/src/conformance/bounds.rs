@@ -2,13 +2,14 @@
 
 use super::bench::{Bench, millis, renewed};
 use super::case::cases;
-use super::waiting::soon;
+use super::waiting::{eventually, soon};
 use std::time::Instant;
-use tenure_core::{ErrorKind, Loss, Options, Release};
+use tenure_core::{ErrorKind, Loss, Operation, Options, Release};
 
 cases!("bounds":
     the_watchdog_stops_at_the_longest,
     a_release_keeps_the_lock_for_the_shortest,
+    a_renewal_under_way_does_not_make_a_kept_lock_last,
     a_lock_that_is_kept_shows_who_keeps_it,
     a_waiter_gets_in_when_the_shortest_is_over,
     bounds_that_make_no_sense_are_refused,
@@ -45,6 +46,35 @@ async fn a_release_keeps_the_lock_for_the_shortest(bench: &Bench) {
         assert_eq!(next.release().await.unwrap(), Release::Released);
     }
     bench.assert_nothing_left().await;
+}
+
+async fn a_renewal_under_way_does_not_make_a_kept_lock_last(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    for (dropped, key) in [(false, "released"), (true, "dropped")] {
+        let lock = client.lock_of(bench.kind(), &bench.key(key)).unwrap();
+        let options = renewed(60_000).renew_every(millis(20)).at_least(millis(2_000));
+        let guard = lock.lock_with(options).await.unwrap();
+        let (under_way, arrived) = (tap.held_back(), tap.arrived());
+        tap.hold_back(|operation| matches!(operation, Operation::Renew { .. }));
+        eventually("a renewal is under way", async || tap.held_back() > under_way).await;
+        let released = tokio::spawn(async move {
+            if dropped {
+                drop(guard);
+            } else {
+                guard.release().await.unwrap();
+            }
+        });
+        // Nothing is waited for: a release that does not wait for the renewal has the time to be there first.
+        tokio::time::sleep(millis(200)).await;
+        tap.let_through();
+        soon("it is released", released).await.unwrap();
+        eventually("the renewal arrives", async || tap.arrived() > arrived).await;
+        let left = async || lock.inspect().await.unwrap().and_then(|held| held.holder().remaining);
+        eventually("it is kept for as long as was said", async || {
+            left().await.is_none_or(|left| left <= millis(2_000))
+        })
+        .await;
+    }
 }
 
 async fn a_lock_that_is_kept_shows_who_keeps_it(bench: &Bench) {

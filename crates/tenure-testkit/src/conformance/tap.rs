@@ -246,7 +246,15 @@ impl<B: Backend> Backend for Tapped<B> {
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
         assert!(!self.tap.renewals_panic.load(Ordering::SeqCst), "this panic is part of the case");
-        self.inner.renew(renewals, within).await
+        let slow = match renewals.first() {
+            Some(Renewal { claim, lease, .. }) => {
+                self.tap.on_the_way(&Operation::Renew { claim: claim.clone(), lease: *lease }).await
+            }
+            None => false,
+        };
+        let answer = self.inner.renew(renewals, within).await;
+        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
+        answer
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
