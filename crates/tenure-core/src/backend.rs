@@ -24,6 +24,10 @@ pub trait Backend: Send + Sync + 'static {
     /// What this backend promises.
     fn label(&self) -> Label;
 
+    /// Where the store is, in words that are the same in every process that uses it, as far as that can be known, and
+    /// without secrets. Whoever takes one key in several stores takes them in the order of these.
+    fn address(&self) -> String;
+
     /// The clock by which guards of this backend are judged.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -168,6 +172,7 @@ impl fmt::Debug for Store {
 /// The same trait with boxed futures, so that a client need not know its backend's type.
 pub(crate) trait DynBackend: Send + Sync {
     fn label(&self) -> Label;
+    fn address(&self) -> String;
     fn clock(&self) -> Clock;
     fn reach(&self, within: Duration) -> BoxFuture<'_, Result<(), StoreError>>;
     fn apply<'a>(
@@ -199,6 +204,9 @@ pub(crate) trait DynBackend: Send + Sync {
 impl<B: Backend> DynBackend for B {
     fn label(&self) -> Label {
         Backend::label(self)
+    }
+    fn address(&self) -> String {
+        Backend::address(self)
     }
     fn clock(&self) -> Clock {
         Backend::clock(self)

@@ -421,7 +421,7 @@ impl Guard {
             let (claim, keep) = (self.hold.claim.clone(), leaving.keep(now));
             let operation = Operation::Release { claim, left, change, lease, keep, cancel: leaving.cancel };
             let within = self.client.answer_within.min((RELEASE_WITHIN).saturating_sub(now.since(began)));
-            match shared.backend.apply(self.hold.kind, self.key(), &operation, within).await {
+            match shared.apply(self.hold.kind, self.key(), &operation, within).await {
                 Ok(Outcome::Released) => {
                     telling.done = true;
                     return Ok(Release::Released);

@@ -109,7 +109,7 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
     loop {
         let now = shared.clock.now();
         let Some(operation) = chore.operation(now) else { break };
-        match shared.backend.apply(kind, key, &operation, PATIENCE).await {
+        match shared.apply(kind, key, &operation, PATIENCE).await {
             Ok(outcome) => {
                 if let (Operation::Release { keep, .. }, Outcome::Kept) = (&operation, &outcome) {
                     shared.keeps(*keep);

@@ -80,7 +80,8 @@ impl Latch {
     }
 
     /// Counts down by one, unless it was with this id since it was set: whoever is not sure whether it did can do it again.
-    /// Redis forgets ids a day after the last one.
+    /// Redis forgets ids a day after the last one. Ids count since the latch was last set: where it is set again and again, put
+    /// the round into the id, or one that was tried again late counts in the round after its own.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl Latch {
         let (operation, within) = (Operation::Count(counting), self.client.answer_within);
         let answer = match twice {
             Twice::Well => shared.ask(Kind::Latch, &self.key, &operation, within).await,
-            Twice::Never => shared.backend.apply(Kind::Latch, &self.key, &operation, within).await,
+            Twice::Never => shared.apply(Kind::Latch, &self.key, &operation, within).await,
         };
         match answer {
             Ok(Outcome::Latch(latch)) => Ok(latch),
@@ -196,7 +197,6 @@ impl Latch {
         let within = self.client.answer_within.min(patience.left(shared.clock.now()));
         match shared.ask(Kind::Latch, &self.key, &look, within).await {
             Ok(Outcome::Latch(latch)) => {
-                shared.heard_from_store();
                 (waiting.silence, waiting.count, waiting.answered) = (None, latch.count, true);
                 // Open by now, or so in between, and shut once more.
                 let another = matches!((waiting.round, latch.round), (Some(first), Some(now)) if first != now);
@@ -206,7 +206,7 @@ impl Latch {
             Ok(other) => Err(turned_down(&self.key, &other)),
             // A last look that had no time left to be answered says nothing of the store.
             Err(error) if error.is_transient() && waiting.answered && within < self.client.answer_within => Ok(false),
-            Err(error) if error.is_transient() && !waiting.is_too_much(&self.client, patience) => {
+            Err(error) if error.is_transient() && !patience.is_worn_out(&self.client, waiting.began) => {
                 waiting.silence = Some(error);
                 Ok(false)
             }
@@ -256,15 +256,6 @@ struct Waiting {
 impl Waiting {
     fn new(began: Moment) -> Self {
         Self { began, round: None, count: 0, answered: false, silence: None }
-    }
-
-    /// Whether the store has been silent for long enough.
-    fn is_too_much(&self, client: &Inner, patience: Patience) -> bool {
-        let now = client.shared.clock.now();
-        match patience {
-            Patience::Endless => !client.shared.was_heard_from() && now.since(self.began) >= client.first_answer_within,
-            _ => patience.is_over(now),
-        }
     }
 }
 

@@ -192,7 +192,7 @@ impl Lock {
         let holder = match holder {
             Some(holder) => Some(holder),
             // We never came to ask: others of this client were before us in line.
-            None => match self.client.shared.backend.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
+            None => match self.client.shared.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
                 Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
                 // They were before us because the store is silent.
                 Err(error) if error.is_transient() && !self.was_answered(waited) => {
@@ -288,7 +288,7 @@ impl Lock {
             }
         }
         // Not asked twice: the second answer would be that nobody holds the lock.
-        match shared.backend.apply(self.kind, &self.key, &Operation::ForceRelease, self.client.answer_within).await {
+        match shared.apply(self.kind, &self.key, &Operation::ForceRelease, self.client.answer_within).await {
             Ok(Outcome::Forced(None)) => Ok(None),
             Ok(Outcome::Forced(Some(sight))) => {
                 for holder in &sight.holders {
@@ -315,6 +315,7 @@ impl Lock {
 
 impl std::fmt::Debug for Lock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lock").field("key", &self.key).finish_non_exhaustive()
+        let store = &self.client.shared.address;
+        f.debug_struct("Lock").field("key", &self.key).field("store", store).finish_non_exhaustive()
     }
 }

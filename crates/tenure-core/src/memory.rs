@@ -106,6 +106,10 @@ impl Backend for Memory {
         Self::LABEL
     }
 
+    fn address(&self) -> String {
+        format!("memory:{:p}", self.0)
+    }
+
     fn clock(&self) -> Clock {
         self.0.clock.clone()
     }

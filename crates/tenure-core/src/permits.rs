@@ -283,7 +283,7 @@ impl Permits {
         let operation = Operation::GiveBack { ids: names, all: true, cancel: None };
         let mut unanswered = None;
         for _ in 0..ATTEMPTS {
-            match shared.backend.apply(Kind::Permits, &self.key, &operation, self.client.answer_within).await {
+            match shared.apply(Kind::Permits, &self.key, &operation, self.client.answer_within).await {
                 Ok(Outcome::GivenBack(_)) => return Ok(()),
                 // One that was not answered may have done it.
                 Ok(Outcome::NotHeld) if unanswered.is_some() && ids.len() == 1 => return Ok(()),

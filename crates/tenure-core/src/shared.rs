@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Shared {
     pub(crate) backend: Arc<dyn DynBackend>,
     pub(crate) clock: Clock,
+    /// Where the store is.
+    pub(crate) address: String,
     pub(crate) id: String,
     pub(crate) card: Card,
     pub(crate) agenda: Agenda,
@@ -31,7 +33,7 @@ pub(crate) struct Shared {
     /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
     pub(crate) tidied: Notify,
     under_way: AtomicUsize,
-    /// When the store last answered one who wants in, in microseconds; zero if it never did.
+    /// When the store last answered, in microseconds; zero if it never did.
     heard_from: AtomicU64,
     closed: AtomicBool,
     /// Cancelled when the client is closed: those who wait for a lock wait in vain.
@@ -68,6 +70,7 @@ impl Shared {
     ) -> Self {
         Self {
             clock: backend.clock(),
+            address: backend.address(),
             backend,
             id,
             card,
@@ -154,6 +157,17 @@ impl Shared {
         self.heard_from.load(Ordering::Relaxed) >= micros(then)
     }
 
+    /// Has the store do something with a lock.
+    pub(crate) async fn apply(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
+        self.backend.apply(kind, key, operation, within).await.inspect(|_| self.heard_from_store())
+    }
+
     /// Asks the store something that may be asked twice: a connection that is found dead at once, as after a restart of
     /// the store, gets another chance.
     pub(crate) async fn ask(
@@ -164,9 +178,9 @@ impl Shared {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         let sent = self.clock.now();
-        match self.backend.apply(kind, key, operation, within).await {
+        match self.apply(kind, key, operation, within).await {
             Err(error) if error.is_transient() && self.clock.now().since(sent) < within / 2 => {
-                self.backend.apply(kind, key, operation, within / 2).await
+                self.apply(kind, key, operation, within / 2).await
             }
             answer => answer,
         }

@@ -22,7 +22,7 @@ pub(crate) async fn supply(client: &Inner, (kind, key): (Kind, &Key), supplying:
     let answer = match supplying {
         Supplying::Look | Supplying::Set(_) => client.shared.ask(kind, key, &operation, client.answer_within).await,
         // Not asked twice: it would be done twice, or the second answer would be another.
-        _ => client.shared.backend.apply(kind, key, &operation, client.answer_within).await,
+        _ => client.shared.apply(kind, key, &operation, client.answer_within).await,
     };
     match answer {
         Ok(Outcome::Supply(supply)) => Ok(supply),

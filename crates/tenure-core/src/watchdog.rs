@@ -117,7 +117,7 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
     let leases = holds.iter().map(|(_, lease)| *lease).filter(|lease| *lease >= Options::MIN_LEASE);
     let patience = leases.min().map_or(PATIENCE, |shortest| (shortest / 3).min(PATIENCE));
     let sent = shared.clock.now();
-    let result = shared.backend.renew(&renewals, patience).await;
+    let result = shared.backend.renew(&renewals, patience).await.inspect(|_| shared.heard_from_store());
     Flight { holds, sent, result }
 }
 

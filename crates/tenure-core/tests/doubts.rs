@@ -21,6 +21,10 @@ impl Backend for &'static Far {
         self.store.label()
     }
 
+    fn address(&self) -> String {
+        self.store.address()
+    }
+
     fn clock(&self) -> Clock {
         self.store.clock()
     }

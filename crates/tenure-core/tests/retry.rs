@@ -20,6 +20,10 @@ impl Backend for Noting {
         self.memory.label()
     }
 
+    fn address(&self) -> String {
+        self.memory.address()
+    }
+
     fn clock(&self) -> Clock {
         self.memory.clock()
     }

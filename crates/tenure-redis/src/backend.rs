@@ -51,6 +51,35 @@ impl Redis {
         run_on(&mut in_use, call, began, within).await
     }
 
+    /// What is in the way of a lock of this kind, if another look can tell more of it than the first did.
+    async fn told_apart(
+        &self,
+        (kind, key): (Kind, &Key),
+        told: Result<Outcome, StoreError>,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
+        // Each boxed, as all that is rare.
+        match told {
+            Err(error) if error.kind == StoreErrorKind::Conflict => {
+                Box::pin(self.conflict(kind, key, error, within)).await
+            }
+            // What another library wrote may be its lock; what it counts is none.
+            Ok(Outcome::Busy(busy)) if kind == Kind::Simple && may_be_count(&busy) => {
+                Box::pin(self.unless_count(key, Outcome::Busy(busy), within)).await
+            }
+            Ok(simple @ Outcome::Conflict(Kind::Simple)) => Box::pin(self.unless_count(key, simple, within)).await,
+            told => told,
+        }
+    }
+
+    /// This, unless the key is in use as a count.
+    async fn unless_count(&self, key: &Key, told: Outcome, within: Duration) -> Result<Outcome, StoreError> {
+        match self.looked(&Count::Look { key, force: false }, within).await? {
+            Looked::Count(kind, _) => Ok(Outcome::Conflict(kind)),
+            Looked::Nothing | Looked::Other => Ok(told),
+        }
+    }
+
     /// As what a key is held that could not be taken as this kind.
     async fn conflict(
         &self,
@@ -184,6 +213,10 @@ impl Backend for Redis {
         Label { guarantees, ..Self::LABEL }
     }
 
+    fn address(&self) -> String {
+        format!("redis:{}", self.links.driver().address())
+    }
+
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
         // A wait for a server that is just starting up is part of reaching it.
         let began = Instant::now();
@@ -257,25 +290,10 @@ impl Backend for Redis {
                 Ok(answer) => reply::acquired(kind, answer),
                 Err(error) => Err(error.clone()),
             };
-            return match outcome {
-                Ok(Outcome::Busy(busy)) if kind == Kind::Simple && may_be_count(&busy) => {
-                    // What another library wrote may be its lock; what it counts is none.
-                    let within = within.saturating_sub(began.elapsed());
-                    match Box::pin(self.looked(&Count::Look { key, force: false }, within)).await? {
-                        Looked::Count(kind, _) => Ok(Outcome::Conflict(kind)),
-                        _ => Ok(Outcome::Busy(busy)),
-                    }
-                }
-                Ok(outcome) => {
-                    self.lines.heed(kind, key, *stay, &outcome, answer.ok().as_ref().and_then(reply::moment));
-                    Ok(outcome)
-                }
-                Err(error) if error.kind == StoreErrorKind::Conflict => {
-                    // Boxed, as all that is rare.
-                    Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await
-                }
-                Err(error) => Err(error),
-            };
+            if let Ok(outcome) = &outcome {
+                self.lines.heed(kind, key, *stay, outcome, answer.ok().as_ref().and_then(reply::moment));
+            }
+            return self.told_apart((kind, key), outcome, within.saturating_sub(began.elapsed())).await;
         }
         let answer = match (operation, answer) {
             // Whoever held it does so no longer, if the key is in use for something else by now.
@@ -313,9 +331,9 @@ impl Backend for Redis {
             in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
         }
         match joint {
-            Ok(Joint::InTheWay { at, answer: Err(error) }) if error.kind == StoreErrorKind::Conflict => {
+            Ok(Joint::InTheWay { at, answer }) => {
                 let (one, left) = (&wanted[at], within.saturating_sub(began.elapsed()));
-                Ok(Joint::InTheWay { at, answer: self.conflict(one.kind, &one.key, error, left).await })
+                Ok(Joint::InTheWay { at, answer: self.told_apart((one.kind, &one.key), answer, left).await })
             }
             joint => joint,
         }

@@ -32,7 +32,7 @@ pub(crate) trait Driver: Send + Sync + 'static {
     type Link: Link;
     type Ear: Ear;
 
-    /// Where the server is, without user or password.
+    /// Where the server is, and which of its databases is used, without user or password.
     fn address(&self) -> String;
 
     /// Opens a connection for commands, greeting included. If that fails, nothing was done: it is

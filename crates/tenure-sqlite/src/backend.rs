@@ -51,6 +51,10 @@ impl Backend for Sqlite {
         Self::LABEL
     }
 
+    fn address(&self) -> String {
+        format!("sqlite:{}", self.path.display())
+    }
+
     fn clock(&self) -> Clock {
         self.clock.clone()
     }

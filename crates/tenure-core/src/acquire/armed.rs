@@ -56,7 +56,7 @@ impl<'a> Armed<'a> {
             Some(Demand { want, of }) => Operation::Take { claim, want: want.clone(), of: *of, lease, stay },
         };
         self.asking = true;
-        let answer = self.client.shared.backend.apply(self.kind, self.key, &operation, within).await;
+        let answer = self.client.shared.apply(self.kind, self.key, &operation, within).await;
         self.asking = false;
         match &answer {
             Ok(Outcome::Granted(_)) => self.has = Has::Hold,

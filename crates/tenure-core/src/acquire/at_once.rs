@@ -49,16 +49,13 @@ pub(crate) async fn at_once(
         let sent = shared.clock.now();
         let within = client.answer_within.min(patience.left(sent));
         let wanted: Vec<Wanted> = armed.iter_mut().map(Armed::asks_with_others).collect();
-        let answer = shared.backend.acquire_all(&wanted, within).await;
+        let answer = shared.backend.acquire_all(&wanted, within).await.inspect(|_| shared.heard_from_store());
         let granted = match &answer {
             Ok(joint) => Some(matches!(joint, Joint::Granted(_))),
             Err(error) => (error.kind != StoreErrorKind::Unanswered).then_some(false),
         };
         for one in &mut armed {
             one.answered_with_others(granted);
-        }
-        if answer.is_ok() {
-            shared.heard_from_store();
         }
         match answer {
             Ok(Joint::Granted(grants)) => {

@@ -66,6 +66,18 @@ impl Patience {
         }
     }
 
+    /// Whether a store that is silent has been so for long enough, to one who came at this moment.
+    ///
+    /// A bounded wait rides out an outage until its bound. An endless one rides it out for ever once the store has
+    /// answered, but fails if it never did: a service should hear at start-up that its store is down.
+    pub(crate) fn is_worn_out(self, client: &Inner, began: Moment) -> bool {
+        let now = client.shared.clock.now();
+        match self {
+            Self::Endless => !client.shared.was_heard_from() && now.since(began) >= client.first_answer_within,
+            Self::Once | Self::Until(_) => self.is_over(now),
+        }
+    }
+
     pub(crate) fn left(self, now: Moment) -> Duration {
         match self {
             Self::Until(end) => end.since(now),
@@ -289,7 +301,6 @@ impl<'a> Attempt<'a> {
             let stay = self.stay(&way, heard, again);
             match armed.ask(stay, within).await {
                 Ok(Outcome::Granted(grant)) => {
-                    shared.heard_from_store();
                     // The client may have been closed meanwhile: nobody would look after the lock.
                     shared.begin()?;
                     if shared.clock.now() < deadline(sent, self.options.span()) {
@@ -319,7 +330,6 @@ impl<'a> Attempt<'a> {
                 }
                 Ok(Outcome::Busy(busy)) => {
                     failures = 0;
-                    shared.heard_from_store();
                     self.silence = None;
                     self.seen_off(&armed.claim, busy, shared.clock.now());
                 }
@@ -334,10 +344,10 @@ impl<'a> Attempt<'a> {
                     // A last attempt that had no time left to be answered says nothing of a store that answers others.
                     let answers = self.busy.is_some() || shared.was_heard_from_since(self.began);
                     let hasty = answers && within < self.client.answer_within;
-                    if hasty && self.is_out_of_patience() {
+                    if hasty && self.patience.is_worn_out(self.client, self.began) {
                         return self.not_obtained();
                     }
-                    if !again && self.is_out_of_patience() {
+                    if !again && self.patience.is_worn_out(self.client, self.began) {
                         return Err(Error::from_store(Some(self.key), error));
                     }
                     self.silence = Some(error);
@@ -451,20 +461,6 @@ impl<'a> Attempt<'a> {
     /// Until the patience ends, or the client is closed.
     async fn give_up(&self) {
         self.patience.end(&self.client.shared).await;
-    }
-
-    /// Whether the store has been silent for long enough.
-    ///
-    /// A bounded wait rides out an outage until its bound. An endless one rides it out for ever once the store has
-    /// answered, but fails if it never did: a service should hear at start-up that its store is down.
-    fn is_out_of_patience(&self) -> bool {
-        let shared = &self.client.shared;
-        let now = shared.clock.now();
-        match self.patience {
-            Patience::Once => true,
-            Patience::Until(end) => now >= end,
-            Patience::Endless => !shared.was_heard_from() && now.since(self.began) >= self.client.first_answer_within,
-        }
     }
 
     /// The patience ended: with a busy lock, or with a silent store.

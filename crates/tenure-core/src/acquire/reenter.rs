@@ -30,7 +30,7 @@ pub(crate) async fn reenter(
         }
         entering.sent = true;
         let within = client.answer_within.min(patience.left(sent));
-        match shared.backend.apply(hold.kind, &hold.key, &operation, within).await {
+        match shared.apply(hold.kind, &hold.key, &operation, within).await {
             Ok(Outcome::Granted(_)) => {
                 hold.answered();
                 hold.confirm_entry(entry, sent);

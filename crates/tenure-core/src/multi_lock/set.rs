@@ -14,14 +14,15 @@ pub(super) fn in_order(mut locks: Vec<Lock>) -> Result<Vec<Lock>, Error> {
     locks.sort_by(compare);
     let mut set: Vec<Lock> = Vec::with_capacity(locks.len());
     for lock in locks {
-        match set.last().filter(|last| last.key() == lock.key() && Arc::ptr_eq(last.client(), lock.client())) {
+        let mut tie = set.iter().rev().take_while(|known| known.key() == lock.key());
+        match tie.find(|known| Arc::ptr_eq(known.client(), lock.client())) {
             None => set.push(lock),
             // Of the two sides, the one that writes came first.
-            Some(last) if last.kind().goes_with(lock.kind()) => {}
-            Some(last) => {
+            Some(known) if known.kind().goes_with(lock.kind()) => {}
+            Some(known) => {
                 return Err(Error::invalid(format!(
                     "one key cannot be held as two kinds of lock at once, choose one of them: kinds={} and {}",
-                    last.kind(),
+                    known.kind(),
                     lock.kind()
                 ))
                 .about(lock.key()));
@@ -31,12 +32,13 @@ pub(super) fn in_order(mut locks: Vec<Lock>) -> Result<Vec<Lock>, Error> {
     Ok(set)
 }
 
-/// By key, which is the same to everybody. Which of several clients comes first with one key is not, for their ids are made
-/// up: those are taken without holding one while waiting for another.
+/// By key, which is the same to everybody, and of one key by where its store is, which is if they call it by one name. Of one
+/// store, the side that writes comes first: it can go on to read at once, but not the other way round.
 fn compare(one: &Lock, other: &Lock) -> Ordering {
-    let client = |lock: &Lock| Arc::as_ptr(lock.client());
-    let reads = |lock: &Lock| lock.kind() == Kind::Read;
-    one.key().cmp(other.key()).then_with(|| client(one).cmp(&client(other))).then_with(|| reads(one).cmp(&reads(other)))
+    fn by(lock: &Lock) -> impl Ord {
+        (lock.key(), &lock.client().shared.address, lock.kind() == Kind::Read, Arc::as_ptr(lock.client()))
+    }
+    by(one).cmp(&by(other))
 }
 
 /// Whether all are of one client.

@@ -1,9 +1,9 @@
 //! Taking a set: in one request if that can be, otherwise one lock after the other, in the order of all.
 //!
-//! Nobody waits for itself or for another in a circle. While one lock is waited for, only those with smaller keys are
-//! held, so whoever holds what is waited for waits for a larger key, if at all. The exception is a tie: one key of several
-//! clients, which may be one lock or several, in an order that not everybody knows. Of a tie none is held while another is
-//! waited for.
+//! Nobody waits for itself or for another in a circle. While one lock is waited for, only those before it in the order are
+//! held, so whoever holds what is waited for waits for one further on, if at all. The order of one key in several stores, a
+//! tie, is known to those who call the stores by the same names. Two who do not may wait for each other, so with one of a tie
+//! another is only waited for for a while: whoever gives up first lets the other in.
 
 use super::set::is_of_one_client;
 use crate::acquire::{AtOnce, Contended, Patience, acquire, at_once};
@@ -12,6 +12,7 @@ use crate::lock::Lock;
 use crate::options::Renew;
 use crate::{Error, ErrorKind, Loss, Moment, Options, Wanted};
 use futures_util::future::{join_all, select_all, try_join_all};
+use std::ops::Range;
 use std::time::Duration;
 use tenure_kernel::{Key, Kind};
 
@@ -21,6 +22,9 @@ const ROLL_BACK: Duration = Duration::from_millis(500);
 const STEP_BACK: Duration = Duration::from_millis(2);
 /// So often at the most does it get longer.
 const DOUBLINGS: u32 = 5;
+/// With one of a tie, another is waited for for so long at the most, and twice as long each time: then also those who hold it
+/// for long, or the line before it, come to an end.
+const TIE: Duration = Duration::from_secs(1);
 
 /// How long to wait, all told.
 #[derive(Debug, Clone, Copy)]
@@ -117,51 +121,62 @@ impl<'a> Taking<'a> {
         for tie in self.locks.chunk_by(|one, next| one.key() == next.key()) {
             let places = from..from + tie.len();
             from = places.end;
-            if let [_] = tie {
-                let guard = self.take(places.start, self.patience[places.start], &self.meanwhile).await?;
-                self.held.push((places.start, guard));
-            } else {
-                self.take_tie(places.collect()).await?;
-            }
+            self.take_tie(places).await?;
         }
         Ok(())
     }
 
-    /// Takes one key of several clients: waits for the first, then makes one attempt at each of the others. If one of them
-    /// is busy, all of the tie are given back, and that one is waited for next.
-    async fn take_tie(&mut self, mut places: Vec<usize>) -> Result<(), Stop> {
+    /// Takes one key of one client or of several: waits for the first, and then, for a while, for each of the others. If one
+    /// of them takes longer, all of the tie are given back, and it begins anew.
+    async fn take_tie(&mut self, places: Range<usize>) -> Result<(), Stop> {
         let before = self.held.len();
-        // Should they be two sides of one lock, one who writes goes on to read at once, but not the other way round.
-        places.sort_by_key(|at| self.locks[*at].kind() == Kind::Read);
         let mut tries = 0;
         loop {
-            let first = self.take(places[0], self.patience[places[0]], &self.meanwhile).await?;
-            self.held.push((places[0], first));
+            let first = self.take(places.start, self.patience[places.start], &self.meanwhile).await?;
+            self.held.push((places.start, first));
             let mut busy = None;
-            for (turn, &at) in places.iter().enumerate().skip(1) {
-                // The clients may lead to one store: then it goes in beside what it has there already.
+            for at in places.clone().skip(1) {
+                // The clients may lead to one store: then it goes in beside what it has there already, and at once. Those of
+                // the second client who wait for the first one's lock are not waited for.
                 let beside = beside(&self.meanwhile, self.held[before..].iter().map(|(_, guard)| guard));
-                match self.take(at, Patience::Once, &beside).await {
+                let taken = match self.take(at, Patience::Once, &beside).await {
+                    Err(Stop::InTheWay(_)) if !self.once => self.take(at, self.for_a_while(at, tries), &beside).await,
+                    taken => taken,
+                };
+                match taken {
                     Ok(guard) => self.held.push((at, guard)),
                     Err(Stop::InTheWay(in_the_way)) => {
-                        busy = Some((turn, in_the_way));
+                        busy = Some(in_the_way);
                         break;
                     }
-                    // Whoever waits rides out an outage, holding none of the tie.
-                    Err(Stop::Failed(error)) if error.kind() == ErrorKind::Unavailable && !self.once => {
-                        busy = Some((turn, self.in_the_way(at, None)));
+                    // Whoever waits rides out an outage, and lets go of the tie now and then.
+                    Err(Stop::Failed(error))
+                        if error.kind() == ErrorKind::Unavailable
+                            && !self.patience[at].is_worn_out(self.locks[at].client(), self.began[at]) =>
+                    {
+                        busy = Some(self.in_the_way(at, None));
                         break;
                     }
                     Err(stop) => return Err(stop),
                 }
             }
-            let Some((turn, in_the_way)) = busy else { return Ok(()) };
+            let Some(in_the_way) = busy else { return Ok(()) };
             roll_back(self.held.drain(before..).map(|(_, guard)| guard).collect()).await;
             tries += 1;
             if self.once || !self.step_back(in_the_way.at, tries).await {
                 return Err(Stop::InTheWay(in_the_way));
             }
-            places.swap(0, turn);
+        }
+    }
+
+    /// The patience for one of a tie while another is held: of two who wait for each other, one has less than the other.
+    fn for_a_while(&self, at: usize, tries: u32) -> Patience {
+        let now = self.locks[at].client().shared.clock.now();
+        let latest = now.plus(TIE.saturating_mul(1 << tries.min(16)).mul_f64(0.5 + 0.5 * fastrand::f64()));
+        match self.patience[at] {
+            Patience::Until(end) if end <= latest => Patience::Until(end),
+            Patience::Once => Patience::Once,
+            Patience::Until(_) | Patience::Endless => Patience::Until(latest),
         }
     }
 

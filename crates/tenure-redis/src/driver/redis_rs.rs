@@ -54,10 +54,15 @@ impl Driver for RedisRs {
     type Ear = PubSub;
 
     fn address(&self) -> String {
-        match self.client.get_connection_info().addr() {
-            ConnectionAddr::Tcp(host, port) => format!("{host}:{port}"),
-            ConnectionAddr::TcpTls { host, port, .. } => format!("{host}:{port} (tls)"),
-            ConnectionAddr::Unix(path) => path.display().to_string(),
+        let info = self.client.get_connection_info();
+        let database = match info.redis_settings().db() {
+            0 => String::new(),
+            number => format!("/{number}"),
+        };
+        match info.addr() {
+            ConnectionAddr::Tcp(host, port) => format!("{host}:{port}{database}"),
+            ConnectionAddr::TcpTls { host, port, .. } => format!("{host}:{port}{database} (tls)"),
+            ConnectionAddr::Unix(path) => format!("{}{database}", path.display()),
             _ => "elsewhere".to_owned(),
         }
     }

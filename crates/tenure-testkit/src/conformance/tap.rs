@@ -174,6 +174,10 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.label()
     }
 
+    fn address(&self) -> String {
+        self.inner.address()
+    }
+
     fn clock(&self) -> Clock {
         self.inner.clock()
     }
