@@ -86,7 +86,7 @@ impl Record {
     }
 }
 
-/// Those in line who would be let in if they asked.
+/// Those in line who would not be told to wait if they asked.
 pub(crate) fn admissible(record: &Record) -> Vec<Claim> {
     if record.line.is_empty() {
         return Vec::new();
@@ -94,6 +94,8 @@ pub(crate) fn admissible(record: &Record) -> Vec<Claim> {
     let (turns, first) = (Turns::of(record), record.first(Kind::Fair));
     let mut left = semaphore::available(record);
     let mut is_next = |waiter: &&Waiter| match (waiter.kind, &record.hold) {
+        // It is told so, and is in nobody's way.
+        (Kind::Semaphore, None) if semaphore::falls_short(record, waiter.want).is_some() => true,
         (Kind::Semaphore, None) => {
             // In the order in which they came, and none before one who still has to wait.
             left -= i64::from(waiter.want);

@@ -30,6 +30,11 @@ pub(crate) fn available(record: &Record) -> i64 {
     record.supply.map_or(0, |(_, total)| total - taken)
 }
 
+/// How many there are, if never so many can be had at once. Of none at all, some may still come.
+pub(crate) fn falls_short(record: &Record, want: u32) -> Option<i64> {
+    record.supply.map(|(_, total)| total).filter(|total| (1..i64::from(want)).contains(total))
+}
+
 /// Applies one operation.
 pub(crate) fn apply(
     kind: Kind,
@@ -97,14 +102,14 @@ fn take(
         });
         return Outcome::Granted(Grant { token, count: count.sum() });
     }
-    let count = i64::from(want.count());
-    if let Some((_, total)) = record.supply.filter(|(_, total)| *total > 0 && *total < count) {
+    if let Some(total) = falls_short(record, want.count()) {
         record.leave_line(claim);
         return Outcome::Short(total);
     }
     let before = |waiter: &&Waiter| waiter.claim != *claim;
-    let first: i64 = record.line.iter().take_while(before).map(|waiter| i64::from(waiter.want)).sum();
-    if record.supply.is_some() && available(record) - first >= count {
+    let stays = |waiter: &&Waiter| falls_short(record, waiter.want).is_none();
+    let first: i64 = record.line.iter().take_while(before).filter(stays).map(|waiter| i64::from(waiter.want)).sum();
+    if record.supply.is_some() && available(record) - first >= i64::from(want.count()) {
         record.leave_line(claim);
         let token = if kind == Kind::Permits { 0 } else { count_up(watermark, now) };
         let each = if let Want::Some(count) = want { *count } else { 1 };

@@ -99,7 +99,8 @@ if sizes[5] + sizes[6] > 0 then
   end
 end
 
--- goes along the line from its head for as long as the permits last, and as `each` says so of a claim
+-- goes along the line from its head for as long as the permits last, and as `each` says so of a claim; whoever wants more than
+-- there are takes none
 local function along_the_line(permits, each)
   local at = 0
   while permits >= 0 do
@@ -109,7 +110,8 @@ local function along_the_line(permits, each)
     end
     local wants = redis.pcall('HMGET', KEYS[7], unpack(claims))
     for i, claim in ipairs(claims) do
-      local left = permits - (tonumber(string.match(wants[i] or '', '%d+')) or 1)
+      local want = tonumber(string.match(wants[i] or '', '%d+')) or 1
+      local left = total and total > 0 and total < want and permits or permits - want
       if not each(claim, left) then
         return permits
       end
@@ -120,10 +122,10 @@ local function along_the_line(permits, each)
   return permits
 end
 
--- calls those in line who can be served now, or the first of them alone
+-- calls those in line who can be served now, or be told that they never will, or the first of them alone
 local function call(first)
-  if count and count > 0 then
-    along_the_line(count, function(claim, left)
+  if count then
+    along_the_line(math.max(count, 0), function(claim, left)
       if left >= 0 then
         redis.pcall('PUBLISH', notice .. string.match(claim, '^[^:]*'), 'call ' .. claim)
       end
@@ -157,6 +159,8 @@ local function change(more, all)
     total = all
   end
   count = redis.call('INCRBY', KEYS[1], string.format('%d', more))
+  -- with fewer, somebody in line may want too many now
+  news = true
   if more > 0 then
     tell()
   end

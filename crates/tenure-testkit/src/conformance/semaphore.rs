@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::{Client, Error, ErrorKind, Guard, Kind, Loss, Options, Outcome, Release, Retry, Semaphore, What};
+use tenure_core::{
+    Client, Error, ErrorKind, Guard, Kind, Loss, MultiLock, Options, Outcome, Release, Retry, Semaphore, What,
+};
 use tokio::task::JoinHandle;
 
 cases!("semaphore":
@@ -32,6 +34,7 @@ cases!("semaphore":
     the_first_to_ask_makes_them,
     more_than_there_are_is_refused_at_once,
     one_who_waits_for_more_than_there_are_is_told,
+    those_behind_one_who_wants_too_many_now_are_called needs PushedWakeups,
     permits_come_back_when_a_lease_ends,
     permits_are_renewed,
     one_who_gave_up_leaves_nothing_behind,
@@ -383,6 +386,25 @@ async fn one_who_waits_for_more_than_there_are_is_told(bench: &Bench) {
     drop(soon("the one behind it gets in", few).await.unwrap().unwrap());
 }
 
+async fn those_behind_one_who_wants_too_many_now_are_called(bench: &Bench) {
+    let (one, other) = (bench.client().await, bench.client().await);
+    let semaphore = of(bench, 5).await;
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        semaphore.set_permits(5).await.unwrap();
+        let guard = semaphore.acquire().await.unwrap();
+        let all = line_up(bench, &one, 5, Options::new()).await;
+        let few = line_up(bench, &other, 2, Options::new()).await;
+        let began = std::time::Instant::now();
+        semaphore.set_permits(4).await.unwrap();
+        soon("the one behind it gets in", few).await.unwrap().unwrap().release().await.unwrap();
+        assert_eq!(soon("it is told", all).await.unwrap().unwrap_err().kind(), ErrorKind::Conflict);
+        best = best.min(began.elapsed());
+        guard.release().await.unwrap();
+    }
+    assert!(best < millis(500), "called after {best:?}");
+}
+
 async fn permits_come_back_when_a_lease_ends(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let semaphore = of(bench, 2).await;
@@ -549,9 +571,14 @@ async fn kinds_do_not_mix(bench: &Bench) {
     guard.release().await.unwrap();
     semaphore.set_permits(3).await.unwrap();
     let taken = semaphore.acquire().await.unwrap();
-    for kind in [Kind::Reentrant, Kind::Fair, Kind::Write, Kind::Fenced] {
+    for kind in [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Write, Kind::Fenced] {
         let error = client.lock_of(kind, &key).unwrap().lock_timeout(millis(5000)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{kind}: {error}");
+        let free = client.lock(&bench.key("b")).unwrap();
+        let set = MultiLock::new([&free, &client.lock_of(kind, &key).unwrap()]).unwrap();
+        for error in [set.try_lock().await.unwrap_err(), set.lock_timeout(millis(5000)).await.unwrap_err()] {
+            assert!(error.to_string().contains("as=semaphore"), "{kind}: {error}");
+        }
     }
     assert_eq!((semaphore.available().await.unwrap(), taken.is_held()), (2, true));
 }
