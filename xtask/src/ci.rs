@@ -19,6 +19,8 @@ const STEPS: &[Step] = &[
     step("feature redis", &["check", "-p", "tenure", "--no-default-features", "--features", "redis"]),
     step("features redis,tls", &["check", "-p", "tenure", "--no-default-features", "--features", "redis,tls"]),
     step("feature sqlite", &["check", "-p", "tenure", "--no-default-features", "--features", "sqlite"]),
+    step("feature serde", &["check", "-p", "tenure", "--no-default-features", "--features", "serde"]),
+    step("feature toml", &["check", "-p", "tenure", "--no-default-features", "--features", "toml"]),
     Step {
         name: "docs",
         args: &["doc", "--workspace", "--no-deps", "--all-features"],

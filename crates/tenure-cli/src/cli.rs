@@ -211,6 +211,11 @@ pub(crate) enum LatchCommand {
         /// The latch
         key: String,
     },
+    /// Remove a latch, which opens it; exit code 1 if it is open already
+    Delete {
+        /// The latch
+        key: String,
+    },
 }
 
 /// `tenure semaphore`

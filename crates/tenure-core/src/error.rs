@@ -81,11 +81,12 @@ impl Error {
         holder: Option<Holder>,
         card: Option<Card>,
     ) -> Self {
-        let what =
-            if kind.has_permits() { "there were too few permits in time" } else { "the lock was not free in time" };
-        let mut error =
-            Self::new(ErrorKind::Timeout, format!("{what}, try again later or wait longer: waited={}", Spoken(waited)))
-                .about(key);
+        let what = match (kind.has_permits(), &holder) {
+            (false, _) => "the lock was not free in time, try again later or wait longer",
+            (true, Some(_)) => "there were too few permits in time, try again later or wait longer",
+            (true, None) => "there were too few permits in time although nobody has any, check how many there are",
+        };
+        let mut error = Self::new(ErrorKind::Timeout, format!("{what}: waited={}", Spoken(waited))).about(key);
         error.0.holder = holder;
         error.0.card = card;
         error

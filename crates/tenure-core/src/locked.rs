@@ -64,6 +64,15 @@ pub fn of(client: &Client) -> Result<Client, Error> {
     Ok(client.clone())
 }
 
+/// The policy where none is named: the client's own options.
+pub fn policy(client: &Result<Client, Error>) -> Policy {
+    let policy = Policy::new();
+    match client {
+        Ok(client) => policy.options(client.inner().options.clone()),
+        Err(_) => policy,
+    }
+}
+
 /// A section that was entered, or one whose lock is switched off.
 #[must_use = "a section that is not run releases its lock at once"]
 pub struct Section(Option<section::Section>);

@@ -152,13 +152,12 @@ fn policy(args: &Args) -> TokenStream {
     let kind = args.kind.as_ref().map(Kind::tokens).map(|kind| quote!(.kind(#kind)));
     let enabled = args.enabled.as_ref().map(|enabled| quote!(.enabled(#enabled)));
     let options = options(args);
+    let options = (!options.is_empty()).then(|| quote_spanned!(span=> .map(|options| options #options)));
     let Some(base) = &args.policy else {
-        let options = (!options.is_empty()).then(|| quote!(.options(::tenure::Options::new() #options)));
-        return quote_spanned!(span=> let policy = ::tenure::Policy::new() #kind #enabled #options;);
+        return quote_spanned!(span=> let policy = ::tenure::locked::policy(&client) #kind #enabled #options;);
     };
     let base = value::reference(base);
     let prefix = args.prefix_of_policy().map(|prefix| quote!(.prefix(#prefix)));
-    let options = (!options.is_empty()).then(|| quote_spanned!(span=> .map(|options| options #options)));
     quote_spanned! {span=>
         let policy: &::tenure::Policy = #base;
         let policy = ::core::clone::Clone::clone(policy) #prefix #kind #enabled #options;

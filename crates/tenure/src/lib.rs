@@ -89,3 +89,8 @@ fn schemes() -> String {
     let lacking = lacking.map(|(_, feature, schemes)| format!(" (enable the feature `{feature}` for {schemes})"));
     std::iter::once("`memory:`".to_owned()).chain(built).chain(lacking).collect()
 }
+
+/// The programs of the README are run as examples too.
+#[cfg(all(doctest, feature = "toml"))]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

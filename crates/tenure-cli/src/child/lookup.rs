@@ -41,7 +41,12 @@ pub(crate) fn cannot_exec(command: &OsStr, error: &io::Error) -> Failure {
 }
 
 fn not_found(command: &OsStr) -> Failure {
-    Failure::new(Reason::NotFound, format!("the command was not found, check its name and PATH: {}", command.display()))
+    let what = if command.to_string_lossy().trim().contains(char::is_whitespace) {
+        "the command was not found, leave out the quotes around it, or have a shell read it by `-- sh -c '…'`"
+    } else {
+        "the command was not found, check its name and PATH"
+    };
+    Failure::new(Reason::NotFound, format!("{what}: {}", command.display()))
 }
 
 fn not_executable(command: &OsStr, why: &str) -> Failure {
@@ -75,5 +80,7 @@ mod tests {
         assert_eq!(code("no-such-tool"), Err(127));
         assert_eq!(code("./no-such-tool"), Err(127));
         assert_eq!(code(""), Err(127));
+        let quoted = look_up(OsStr::new("echo hi"), Some(&path)).unwrap_err();
+        assert!(quoted.message.contains("leave out the quotes"), "{}", quoted.message);
     }
 }

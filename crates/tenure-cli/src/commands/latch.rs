@@ -26,7 +26,10 @@ impl Shown<'_> {
 
 pub(crate) async fn run(common: &Common, talk: Talk, command: LatchCommand) -> Result<(), Failure> {
     let (key, wait) = match &command {
-        LatchCommand::Set { key, .. } | LatchCommand::Down { key, .. } | LatchCommand::Get { key } => (key, None),
+        LatchCommand::Set { key, .. }
+        | LatchCommand::Down { key, .. }
+        | LatchCommand::Get { key }
+        | LatchCommand::Delete { key } => (key, None),
         LatchCommand::Wait { key, wait } => (key, *wait),
     };
     check_key(key)?;
@@ -60,6 +63,10 @@ async fn act(talk: Talk, latch: &Latch, command: &LatchCommand) -> Result<Option
         LatchCommand::Down { id: Some(id), .. } => Ok(Some(latch.down_once(id).await?)),
         LatchCommand::Down { .. } => Ok(Some(latch.down().await?)),
         LatchCommand::Get { .. } => Ok(Some(latch.count().await?)),
+        LatchCommand::Delete { key } => {
+            let told = format!("the latch is open, as one that is not there: latch=`{key}`");
+            if latch.delete().await? { Ok(None) } else { Err(Failure::new(Reason::Nothing, told)) }
+        }
         LatchCommand::Wait { wait, key } => {
             let _spinner = Spinner::new(talk, &format!("waiting for {key} to open"));
             match wait {

@@ -21,6 +21,12 @@ impl Shown {
     fn paragraph(&self) -> String {
         let of = match self.permits {
             Some(permits) => format!("{} of {permits} permits", self.available),
+            None if self.available == 0 && self.taken.holders.is_empty() => {
+                return format!(
+                    "{key} has no permits, and nobody has said how many there are: tenure semaphore set {key} PERMITS",
+                    key = self.key
+                );
+            }
             None => format!("{} permits", self.available),
         };
         let mut lines = vec![format!("{} has {of} to be had", self.key)];

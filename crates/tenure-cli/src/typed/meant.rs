@@ -1,6 +1,7 @@
 //! What a mistyped line may have been meant to be.
 
 use super::line::Line;
+use crate::child::look_up;
 use crate::cli::{Cli, Command, Run};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
@@ -12,7 +13,7 @@ pub(super) struct Meant {
     pub(super) command: Option<String>,
     pub(super) key: Option<String>,
     /// What else stands where keys do.
-    pub(super) more: Option<String>,
+    pub(super) more: Vec<String>,
 }
 
 impl Meant {
@@ -26,8 +27,15 @@ impl Meant {
             };
             let mut keys = args.try_get_many::<String>("keys").ok().flatten().into_iter().flatten().cloned();
             let key = args.try_get_one("key").ok().flatten().cloned().or_else(|| keys.next());
-            Self { command: Some(command), key, more: keys.next() }
+            Self { command: Some(command), key, more: keys.collect() }
         })
+    }
+
+    /// Of what stands where keys do, that which is the command, most likely: what is one, or else the second word.
+    pub(super) fn to_run(&self) -> Option<&str> {
+        let path = std::env::var_os("PATH");
+        let is_command = |word: &&String| look_up(word.as_ref(), path.as_deref()).is_ok();
+        self.more.iter().find(is_command).or(self.more.first()).map(String::as_str)
     }
 
     /// The command, as it is typed.

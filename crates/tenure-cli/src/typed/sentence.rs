@@ -35,8 +35,8 @@ fn missing(line: &Line, what: &[&str]) -> String {
     let (tenure, key) = (meant.tenure(), line.typed(meant.key.as_deref().unwrap_or_default(), "KEY"));
     match (what, meant.command.as_deref()) {
         (["<KEY>...", "<CMD>..."], _) => format!("name the lock and the command to run: {tenure} KEY -- CMD …"),
-        (["<CMD>..."], _) if meant.more.is_some() && !line.has_dashes() => {
-            stray::dashes(line, &meant.more.unwrap_or_default())
+        (["<CMD>..."], _) if !meant.more.is_empty() && !line.has_dashes() => {
+            stray::dashes(line, meant.to_run().unwrap_or_default())
         }
         (["<CMD>..."], _) => format!("name the command to run after `--`: {tenure} {key} -- CMD …"),
         (["<KEY>..."], Some("run")) => format!("name the lock before `--`: {tenure} KEY -- CMD …"),

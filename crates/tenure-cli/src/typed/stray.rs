@@ -27,7 +27,7 @@ pub(super) fn argument(line: &Line, error: &clap::Error) -> String {
     let (stray, meant) = (one(error, ContextKind::InvalidArg), Meant::by(line));
     match meant.command.as_deref() {
         // An option after a second word is the command's, most likely.
-        Some("run") if meant.more.is_some() && !line.has_dashes() => dashes(line, &meant.more.unwrap_or_default()),
+        Some("run") if !meant.more.is_empty() && !line.has_dashes() => dashes(line, meant.to_run().unwrap_or_default()),
         _ if stray.starts_with('-') && stray != "-" && !is_behind_dashes(line, stray) => {
             option(line, error, stray, &meant)
         }
@@ -77,8 +77,9 @@ fn option(line: &Line, error: &clap::Error, stray: &str, meant: &Meant) -> Strin
 pub(super) fn dashes(line: &Line, stray: &str) -> String {
     let rule = "write `--` between the key and the command";
     let Some(run) = meant::with_dashes(line, stray) else { return format!("{rule}: tenure run KEY -- CMD …") };
-    let (key, command) = (line.typed(&run.keys[0], "KEY"), line.typed(&run.command[0], "CMD"));
-    format!("{rule}: tenure run {key} -- {command}{}", if run.command.len() > 1 { " …" } else { "" })
+    let keys: Vec<_> = run.keys.iter().map(|key| line.typed(key, "KEY")).collect();
+    let (keys, command) = (keys.join(" "), line.typed(&run.command[0], "CMD"));
+    format!("{rule}: tenure run {keys} -- {command}{}", if run.command.len() > 1 { " …" } else { "" })
 }
 
 /// All commands there are.

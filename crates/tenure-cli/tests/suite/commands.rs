@@ -192,6 +192,7 @@ fn the_manual_has_the_headings_that_manuals_have() {
         "-completions",
         "-demo",
         "-inspect",
+        "-latch-delete",
         "-latch-down",
         "-latch-get",
         "-latch-set",

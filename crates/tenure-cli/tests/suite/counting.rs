@@ -8,6 +8,7 @@ crate::on_every_store!(
     a_latch_that_is_shut_is_set_by_force_only,
     an_id_counts_once,
     a_latch_is_waited_for_in_bounds,
+    a_latch_that_is_deleted_is_open,
     a_semaphore_is_set_and_shown,
     so_many_run_at_a_time,
     a_closed_semaphore_is_waited_for,
@@ -63,8 +64,18 @@ fn a_latch_is_waited_for_in_bounds(store: &Store) {
     assert_eq!(waiting.end().code, 0);
 }
 
+fn a_latch_that_is_deleted_is_open(store: &Store) {
+    store.run(&["latch", "set", "k", "3"]);
+    let waiting = Running::start(store.tenure(&["latch", "wait", "k"]));
+    assert_eq!(store.run(&["latch", "delete", "k"]).code, 0);
+    assert_eq!(waiting.end().code, 0);
+    let said = store.run(&["latch", "delete", "k"]);
+    assert!(said.code == 1 && said.err.contains("the latch is open"), "{said:?}");
+}
+
 fn a_semaphore_is_set_and_shown(store: &Store) {
-    assert_eq!(store.run(&["semaphore", "get", "k"]).out, "k has 0 permits to be had\n");
+    let unknown = "k has no permits, and nobody has said how many there are: tenure semaphore set k PERMITS\n";
+    assert_eq!(store.run(&["semaphore", "get", "k"]).out, unknown);
     assert_eq!(store.run(&["semaphore", "set", "k", "5"]).code, 0);
     assert_eq!(store.run(&["semaphore", "get", "k"]).out, "k has 5 of 5 permits to be had\n");
     let shown = store.run(&["--format", "json", "semaphore", "get", "k"]).json();
@@ -106,6 +117,8 @@ fn a_closed_semaphore_is_waited_for(store: &Store) {
     store.run(&["semaphore", "set", "k", "0"]);
     let waiting = Running::start(store.tenure(&["run", "--kind", "semaphore:3", "k", "--", "true"]));
     assert_eq!(store.run(&["run", "--kind", "semaphore:3", "--no-wait", "k", "--", "true"]).code, 75);
+    let said = store.run(&["run", "--kind", "semaphore:3", "--wait", "200ms", "k", "--", "true"]);
+    assert!(said.code == 75 && said.err.contains("nobody has any, check how many there are"), "{said:?}");
     store.run(&["semaphore", "set", "k", "3"]);
     assert_eq!(waiting.end().code, 0);
 }

@@ -9,7 +9,7 @@ const RETRY: &str =
     "write a retry such as `fixed(100ms)`, `linear(100ms, tries=10)` or `exponential(60ms, max=2s, tries=100)`";
 const INTERVAL: &str = "begin a retry with the pause between two attempts, as in `fixed(100ms)`";
 const LENGTH: &str = "write a length of time such as `30s`, `5m` or `1h30m`";
-const NUMBER: &str = "write a whole number such as `50`, up to 4294967295";
+const NUMBER: &str = "write a whole number such as `50`, up to 2147483647";
 const DESCRIPTOR: &str = "write the number of a file descriptor, such as `3`";
 
 /// Refused in one sentence, on a store that was not even opened.
@@ -159,6 +159,9 @@ fn what_is_too_much_is_named() {
         (&["run", "k", "true"], "write `--` between the key and the command: tenure run k -- true"),
         (&["run", "--no-wait", "true", "true"], "write `--` between the key and the command: tenure run true -- true"),
         (&["run", "k", "ls", "-l", "--no-wait"], "write `--` between the key and the command: tenure run k -- ls …"),
+        (&["run", "a", "b", "sh", "x"], "write `--` between the key and the command: tenure run a b -- sh …"),
+        (&["run", "a", "b", "/bin/sh"], "write `--` between the key and the command: tenure run a b -- /bin/sh"),
+        (&["run", "a", "no-such", "x"], "write `--` between the key and the command: tenure run a -- no-such …"),
         (&["run", "my key", "ls"], "write `--` between the key and the command: tenure run KEY -- ls"),
         (&["run", "--wait", "5s", "--no-wait", "k", "true"], "give --wait or --no-wait, but not both"),
     ] {

@@ -23,7 +23,14 @@ pub(super) struct Files {
 impl Files {
     /// The directory, made if it is missing. It is meant wherever the process goes afterwards.
     pub(super) fn open(directory: &Path) -> Result<Self, Refused> {
-        let opened = std::path::absolute(directory).and_then(|directory| make(&directory).map(|()| directory));
+        let opened = std::path::absolute(directory).and_then(|directory| {
+            make(&directory)?;
+            // Whoever made it may have been killed before it was on disk.
+            match directory.parent().map_or(Ok(()), sync) {
+                Err(error) if error.kind() != ErrorKind::PermissionDenied => Err(error),
+                _ => Ok(directory),
+            }
+        });
         match opened {
             Ok(directory) => Ok(Self { directory }),
             Err(error) => Err(Refused::Shut { path: directory.to_owned(), error }),
@@ -61,8 +68,10 @@ impl Files {
             Some(newest) if newest == token => {}
             _ => {
                 if newest.is_none() {
-                    // The name first: a token that is on disk must be found there.
-                    sync(parent)?;
+                    // The names first: a token that is on disk must be found there.
+                    for directory in parent.ancestors().take_while(|above| above.starts_with(&self.directory)) {
+                        sync(directory)?;
+                    }
                 }
                 file.seek(SeekFrom::Start((free * APART) as u64))?;
                 file.write_all(slot(token).as_bytes())?;

@@ -61,6 +61,8 @@ impl FenceGate {
     /// Runs a write if no later holder has been here, and keeps all others of the resource out until it is done. Check and
     /// write are thus one step: who is paused in between finds nobody ahead when it goes on.
     ///
+    /// The write is done when the closure returns. A future that it returns is run outside the gate, where nothing guards it.
+    ///
     /// The price is that others wait for as long as a write takes, also if its process is stopped in the middle. They go on
     /// when it does, or when it dies. A write that fails or panics leaves its token as the newest one.
     ///

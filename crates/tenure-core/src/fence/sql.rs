@@ -109,6 +109,11 @@ impl Table {
             Dialect::MySql => format!("LAST_INSERT_ID(GREATEST({fence}, {token}))"),
             Dialect::Postgres | Dialect::Sqlite => token,
         };
+        let key = match dialect {
+            // SQLite takes the name of a column that is not there for a text, and finds no row; with the table's it says so.
+            Dialect::Sqlite => format!("{}.{key}", self.row()),
+            Dialect::MySql | Dialect::Postgres => key.clone(),
+        };
         let _ = write!(text, "{fence} = {token} WHERE {key} = {row} AND {fence} <= {again}");
         Ok(Statement { dialect, text, columns: columns.len(), upserts: false })
     }
@@ -157,8 +162,7 @@ impl Table {
                  {sets}{fence} = LAST_INSERT_ID(GREATEST({fence}, VALUES({fence})))"
             ),
             Dialect::Postgres | Dialect::Sqlite => {
-                // In a condition the row goes by the table's name without its schema.
-                let row = name.rsplit('.').next().unwrap_or(name);
+                let row = self.row();
                 format!(
                     "INSERT INTO {name} ({names}, {fence}) VALUES ({places}, {token}) ON CONFLICT ({key}) DO UPDATE SET \
                      {sets}{fence} = excluded.{fence} WHERE {row}.{fence} <= excluded.{fence}"
@@ -166,6 +170,11 @@ impl Table {
             }
         };
         Ok(Statement { dialect, text, columns: columns.len(), upserts: true })
+    }
+
+    /// What a row goes by in a condition: the table's name without its schema.
+    fn row(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
     }
 
     /// The columns, quoted, if none is there twice; upper and lower case are one to most stores.
@@ -318,7 +327,7 @@ mod tests {
     #[test]
     fn texts_for_sqlite() {
         let (update, upsert) = texts(Dialect::Sqlite);
-        assert!(update.ends_with(r#""fence" = ?3 WHERE "id" = ?4 AND "fence" <= ?5"#), "{update}");
+        assert!(update.ends_with(r#""fence" = ?3 WHERE "account"."id" = ?4 AND "fence" <= ?5"#), "{update}");
         assert!(upsert.contains("VALUES (?1, ?2, ?3, ?4) ON CONFLICT (\"id\") DO UPDATE"), "{upsert}");
     }
 

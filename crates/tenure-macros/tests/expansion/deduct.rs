@@ -2,12 +2,12 @@
 async fn deduct(&self, product_id: &str) -> Result<u32, Error> {
     let section = {
         let client = ::tenure::locked::client();
-        let policy = ::tenure::Policy::new()
-            .options(
-                ::tenure::Options::new()
+        let policy = ::tenure::locked::policy(&client)
+            .map(|options| {
+                options
                     .lease(::core::time::Duration::from_secs(6))
-                    .wait(::core::time::Duration::from_secs(10)),
-            );
+                    .wait(::core::time::Duration::from_secs(10))
+            });
         let key = ::std::format!("lock:stock:{}", ::tenure::locked::Part(& product_id));
         let site = {
             static SITE: ::tenure::locked::Site = ::tenure::locked::Site::new(

@@ -63,6 +63,17 @@ fn a_token_alone_can_be_left_in_a_row() {
     }
 }
 
+/// SQLite takes a name that it does not know for a text.
+#[test]
+fn a_column_that_is_not_there_is_an_error_and_not_a_refusal() {
+    let connection = Connection::open_in_memory().unwrap();
+    table(&connection, "account");
+    let account = Table::new(Dialect::Sqlite, "account", "ident").unwrap();
+    for statement in [account.update(&["balance"]).unwrap(), account.upsert(&["balance"]).unwrap()] {
+        assert!(connection.prepare(statement.text()).is_err(), "{}", statement.text());
+    }
+}
+
 #[test]
 fn a_table_without_a_fence_is_an_error_and_not_unguarded() {
     let connection = Connection::open_in_memory().unwrap();

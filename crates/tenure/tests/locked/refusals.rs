@@ -57,6 +57,18 @@ impl Section {
         Ok(())
     }
 
+    #[tenure::locked(client = locks, prefix = "", key = "{key}")]
+    async fn says_nothing(&self, locks: &Client, key: &str) -> Result<Duration, Error> {
+        self.line();
+        Ok(tenure::current().expect("a section").remaining())
+    }
+
+    #[tenure::locked(client = locks, prefix = "", key = "{key}", lease = "9s")]
+    async fn says_the_lease(&self, locks: &Client, key: &str) -> Result<Duration, Error> {
+        self.line();
+        Ok(tenure::current().expect("a section").remaining())
+    }
+
     /// Everything that takes the lock, and what is made of it not being obtained.
     async fn try_all(&self, locks: &Client, key: &str) -> Vec<Option<ErrorKind>> {
         let kind = |outcome: Result<(), Error>| outcome.err().map(|error| error.kind());
@@ -72,6 +84,21 @@ impl Section {
             kind(threads),
         ]
     }
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_as_the_client_has_it() {
+    let options = Options::new().lease(Duration::from_secs(5)).wait(Duration::from_millis(60));
+    let locks = Client::builder().options(options).build(tenure::store("memory:").unwrap()).unwrap();
+    let section = Section::default();
+    let (five, nine) = (Duration::from_secs(5), Duration::from_secs(9));
+    assert!(section.says_nothing(&locks, "k").await.unwrap() <= five);
+    let remaining = section.says_the_lease(&locks, "k").await.unwrap();
+    assert!(remaining > five && remaining <= nine, "{remaining:?}");
+    let held = locks.lock("k").unwrap().lock().await.unwrap();
+    assert_eq!(section.says_nothing(&locks, "k").await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(section.says_the_lease(&locks, "k").await.unwrap_err().kind(), ErrorKind::Timeout);
+    held.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
