@@ -64,6 +64,19 @@ async fn leave(client: &Client) {
     let _ = client.close(CLOSE).await;
 }
 
+/// Refuses a key that looks free because it is no lock's, but a latch's that is shut.
+async fn check_no_latch(client: &Client, key: &str) -> Result<(), Failure> {
+    // What is in use for something else is no latch.
+    match client.latch(key)?.count().await {
+        Ok(count) if count > 0 => {
+            let what =
+                format!("this is no lock but a latch, see `tenure latch get {key}` and `tenure latch wait {key}`");
+            Err(Failure::invalid(format!("{what}: key=`{key}` count={count}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses keys that no person could have meant, before anything is sent.
 fn check_key(key: &str) -> Result<(), Failure> {
     tenure::Key::new(key).map_err(|error| Failure::invalid(error.to_string()))?;

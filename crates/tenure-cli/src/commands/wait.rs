@@ -1,6 +1,6 @@
 //! `tenure wait`: until a lock is free, without taking it.
 
-use super::{check_key, leave, visitor};
+use super::{check_key, check_no_latch, leave, visitor};
 use crate::cli::Common;
 use crate::exit::Failure;
 use crate::output::{Seen, Spinner, Talk, waiting};
@@ -16,7 +16,7 @@ pub(crate) async fn run(common: &Common, talk: Talk, key: &str, wait: Option<Dur
     let lock = client.lock(key)?;
     let mut spinner: Option<Spinner> = None;
     let outcome = loop {
-        let Some(held) = lock.inspect().await? else { break Ok(()) };
+        let Some(held) = lock.inspect().await? else { break check_no_latch(&client, key).await };
         let lease = held.holder().remaining.unwrap_or(LOOK_EVERY);
         let seen = Seen::from(held);
         let waited = began.elapsed();

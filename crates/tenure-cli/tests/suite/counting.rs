@@ -9,6 +9,7 @@ crate::on_every_store!(
     an_id_counts_once,
     a_latch_is_waited_for_in_bounds,
     a_latch_that_is_deleted_is_open,
+    a_latch_is_no_free_lock,
     a_semaphore_is_set_and_shown,
     so_many_run_at_a_time,
     a_closed_semaphore_is_waited_for,
@@ -71,6 +72,17 @@ fn a_latch_that_is_deleted_is_open(store: &Store) {
     assert_eq!(waiting.end().code, 0);
     let said = store.run(&["latch", "delete", "k"]);
     assert!(said.code == 1 && said.err.contains("the latch is open"), "{said:?}");
+}
+
+fn a_latch_is_no_free_lock(store: &Store) {
+    store.run(&["latch", "set", "k", "3"]);
+    for line in [&["inspect", "k"], &["wait", "k"]] {
+        let said = store.run(line);
+        assert!(said.code == 2 && said.err.contains("`tenure latch wait k`: key=`k` count=3"), "{said:?}");
+    }
+    store.run(&["latch", "delete", "k"]);
+    assert_eq!(store.run(&["inspect", "k"]).out, "k is free\n");
+    assert_eq!(store.run(&["wait", "k"]).code, 0);
 }
 
 fn a_semaphore_is_set_and_shown(store: &Store) {
