@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::run::{self, Result};
-use crate::test;
+use crate::test::{self, Which};
 
 /// A step that is one cargo command.
 struct Step {
@@ -84,7 +84,7 @@ pub(crate) fn run() -> Result<()> {
         let line = run::line(&tree);
         timed(promise.name, &line, || promise.without.check(&run::read(&mut tree)?))?;
     }
-    timed("tests", "cargo xtask test", || test::run(false, None))?;
+    timed("tests", "cargo xtask test", || test::run(Which::Normal, None))?;
     println!("\nall passed in {}", run::human(started.elapsed()));
     Ok(())
 }

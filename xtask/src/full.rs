@@ -78,7 +78,8 @@ fn page(machine: &[(&str, String)], reports: &[&str]) -> String {
     let mut lines = vec![
         "# Results of the long tests".to_owned(),
         String::new(),
-        "The long runs of `cargo xtask test --full`; earlier ones are in the history of this file.".to_owned(),
+        "The long runs of `cargo xtask test --full` or `--long`; earlier ones are in the history of this file."
+            .to_owned(),
         String::new(),
         "| Run | |".to_owned(),
         "|---|---|".to_owned(),

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use test::Which;
 
 /// The project's chores.
 #[derive(Parser)]
@@ -30,6 +31,9 @@ enum Chore {
         /// Run the long tests as well and write docs/full-results.md
         #[arg(long)]
         full: bool,
+        /// Run the long tests alone and write docs/full-results.md
+        #[arg(long, conflicts_with = "full")]
+        long: bool,
         /// Run only the tests whose name contains this
         filter: Option<String>,
     },
@@ -47,7 +51,14 @@ enum Chore {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().chore {
-        Chore::Test { full, filter } => test::run(full, filter.as_deref()),
+        Chore::Test { full, long, filter } => {
+            let which = match (full, long) {
+                (false, false) => Which::Normal,
+                (true, _) => Which::Full,
+                (false, true) => Which::Long,
+            };
+            test::run(which, filter.as_deref())
+        }
         Chore::Bench { args } => bench::run(&args),
         Chore::Ci => ci::run(),
     };

@@ -11,22 +11,34 @@ use crate::{full, install, output, tee, view};
 /// Where the output is kept, from the workspace root.
 const SAVED: &str = "target/test-output.txt";
 
-/// Runs the tests whose name contains `filter`, and the long ones too if `full`.
-pub(crate) fn run(full: bool, filter: Option<&str>) -> Result<()> {
+/// Which tests to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All but the long ones.
+    Normal,
+    /// All, the long ones last.
+    Full,
+    /// The long ones.
+    Long,
+}
+
+/// Runs those of the tests whose name contains `filter`.
+pub(crate) fn run(which: Which, filter: Option<&str>) -> Result<()> {
     let started = Instant::now();
     install::programs(&[install::SERVERS, install::JAVA])?;
     install::driver()?;
 
     let path = run::root().join(SAVED);
     let log = create(&path)?;
-    let mut passed = tee::run(suite(full, filter), &log)?.success();
+    let mut passed = which == Which::Long || tee::run(suite(which == Which::Full, filter), &log)?.success();
     let normal = read(&path)?.len();
 
-    if full && !passed {
+    let long = which != Which::Normal;
+    if long && !passed {
         println!("\nthe long tests did not run, because the normal ones failed");
-    } else if full && !full::exist() {
+    } else if long && !full::exist() {
         println!("\nthere are no long tests (tests/full_*.rs)");
-    } else if full {
+    } else if long {
         passed = tee::run(full::suite(filter), &log)?.success();
     }
     let printed = read(&path)?;
