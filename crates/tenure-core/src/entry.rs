@@ -43,8 +43,6 @@ pub(crate) struct Entry {
     pub(crate) set_token: Option<CancellationToken>,
     /// The section around the one that this is of, if it is of one that is inside another.
     pub(crate) within: Option<Within>,
-    /// Whether a section inside this one is in again: one at a time is.
-    pub(crate) occupied: bool,
 }
 
 impl Entry {
@@ -61,7 +59,6 @@ impl Entry {
             lost_token: None,
             set_token: None,
             within: None,
-            occupied: false,
         };
         entry.start(since);
         entry

@@ -108,7 +108,8 @@ impl Guard {
 
     /// What knows of this entry, but does not keep it.
     pub(crate) fn entered(&self) -> Entered {
-        Entered { client: Arc::clone(&self.client), hold: Arc::clone(&self.hold), entry: self.entry }
+        let seat = self.seat.as_ref().map(Seat::number);
+        Entered { client: Arc::clone(&self.client), hold: Arc::clone(&self.hold), entry: self.entry, seat }
     }
 
     pub(crate) fn now(&self) -> Moment {

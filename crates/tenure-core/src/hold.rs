@@ -4,6 +4,7 @@
 mod state;
 
 use self::state::{Phase, State};
+use crate::acquire::Taken;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
 use crate::scope::Within;
@@ -46,7 +47,9 @@ pub(crate) struct Hold {
     /// Whether a section began it.
     pub(crate) section: bool,
     state: Mutex<State>,
-    /// Tells everyone who waits for a loss to look again.
+    /// Of sections that are in again.
+    seats: Mutex<Vec<Taken>>,
+    /// Tells everyone who waits for a loss, or for a seat, to look again.
     pub(crate) changed: Notify,
 }
 
@@ -140,7 +143,8 @@ impl Hold {
             scheduled: None,
         };
         let state = Mutex::new(state);
-        Self { kind, key, claim, under, number, token, owner, section, state, changed: Notify::new() }
+        let (seats, changed) = (Mutex::default(), Notify::new());
+        Self { kind, key, claim, under, number, token, owner, section, state, seats, changed }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -150,6 +154,11 @@ impl Hold {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The seats that are taken.
+    pub(crate) fn seats(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where one entry stands at this moment, judged by the clock, not by whether anybody has noticed yet.
@@ -288,30 +297,6 @@ impl Hold {
     /// The section around that of an entry.
     pub(crate) fn within(&self, number: u32) -> Option<Within> {
         self.lock().entry(number)?.within.clone()
-    }
-
-    /// The first entry that is still in.
-    pub(crate) fn first_entry(&self) -> Option<u32> {
-        self.lock().live().map(|entry| entry.number).next()
-    }
-
-    /// Whether one inside this entry may go in again now; none if the entry is over. If so, nobody else may until
-    /// [`vacate`](Self::vacate).
-    pub(crate) fn occupy(&self, number: u32) -> Option<bool> {
-        let mut state = self.lock();
-        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
-            return None;
-        }
-        let entry = state.entry_mut(number).filter(|entry| entry.lost.is_none())?;
-        Some(!std::mem::replace(&mut entry.occupied, true))
-    }
-
-    /// Whoever was inside this entry has left.
-    pub(crate) fn vacate(&self, number: u32) {
-        if let Some(entry) = self.lock().entry_mut(number) {
-            entry.occupied = false;
-        }
-        self.changed.notify_waiters();
     }
 
     /// Whether the claim is surely held at this moment.

@@ -5,13 +5,13 @@ mod answer;
 pub mod blocking;
 mod part;
 
-pub use self::answer::{Ended, GiveAnyway, Skips, Tells, TellsLoss, is_busy};
+pub use self::answer::{Ended, GiveAnyway, IsNoFuture, MakeTheFunctionAsync, Skips, Tells, TellsLoss, is_busy};
 pub use self::part::Part;
 
 use crate::section::{self, Tries};
 use crate::{Client, Error, Options, Policy};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 static UNLOCKED: AtomicU64 = AtomicU64::new(0);
@@ -35,6 +35,15 @@ impl Site {
     /// The function of this name.
     pub const fn new(name: &'static str) -> Self {
         Self { name, told: AtomicBool::new(false) }
+    }
+
+    /// Its fallback is called, because of this: a lock that is busy is to be expected, all else is not.
+    pub fn falls_back(&self, error: &Error) {
+        if is_busy(error) {
+            tracing::debug!(function = self.name, %error, "its lock is busy, and its fallback is called");
+        } else {
+            tracing::warn!(function = self.name, %error, "its lock could not be asked for, and its fallback is called");
+        }
     }
 
     /// It runs without its lock, because that was switched off.
@@ -72,6 +81,20 @@ pub fn policy(client: &Result<Client, Error>) -> Policy {
         Err(_) => policy,
     }
 }
+
+/// The policy that was named, to be changed.
+pub fn like(policy: &Policy) -> Policy {
+    policy.clone()
+}
+
+/// One attempt, whatever was said of retries before.
+pub fn once(mut options: Options) -> Options {
+    options.retry = None;
+    options
+}
+
+/// Makes these arguments the body's, which drops them before the lock is released, also if it does not use them.
+pub const fn inside<T: ?Sized>(_arguments: &T) {}
 
 /// A section that was entered, or one whose lock is switched off.
 #[must_use = "a section that is not run releases its lock at once"]
@@ -118,7 +141,8 @@ async fn enter_with(
 }
 
 impl Section {
-    /// Runs the body for as long as the lock is held, and releases.
+    /// Runs the body for as long as the lock is held, and releases. The body is pinned after the section was entered, and so
+    /// dropped before it.
     ///
     /// # Errors
     ///
@@ -127,12 +151,12 @@ impl Section {
     /// # Cancel safety
     ///
     /// As [`Lock::run`](crate::Lock::run).
-    pub async fn run<F: Future>(self, body: F) -> Result<F::Output, Error> {
-        let body = pin!(body);
-        match self.0 {
-            Some(section) => section.run(body).await,
-            None => Ok(body.await),
-        }
+    pub async fn run<F: Future>(&mut self, body: Pin<&mut F>) -> Result<F::Output, Error> {
+        let value = match &self.0 {
+            Some(section) => section.run(body).await?,
+            None => body.await,
+        };
+        self.leave().await.map(|()| value)
     }
 
     /// Runs the body to its end, whatever becomes of the lock, and releases.
@@ -140,14 +164,18 @@ impl Section {
     /// # Cancel safety
     ///
     /// As [`Lock::run`](crate::Lock::run).
-    pub async fn finish<F: Future>(self, body: F) -> Ended<F::Output> {
-        let body = pin!(body);
-        match self.0 {
-            Some(section) => {
-                let (value, held) = section.finish(body).await;
-                Ended::new(value, held)
-            }
-            None => Ended::new(body.await, Ok(())),
+    pub async fn finish<F: Future>(&mut self, body: Pin<&mut F>) -> Ended<F::Output> {
+        let value = match &self.0 {
+            Some(section) => section.finish(body).await,
+            None => body.await,
+        };
+        Ended::new(value, self.leave().await)
+    }
+
+    async fn leave(&mut self) -> Result<(), Error> {
+        match self.0.take() {
+            Some(section) => section.leave().await,
+            None => Ok(()),
         }
     }
 }
@@ -177,7 +205,7 @@ impl Client {
     /// As [`Lock::run`](crate::Lock::run).
     pub async fn run<F: Future>(&self, policy: &Policy, key: &str, work: F) -> Result<F::Output, Error> {
         static SITE: Site = Site::new("Client::run");
-        let work = pin!(work);
-        enter(&SITE, of(self), policy, key.to_owned()).await?.run(work).await
+        let mut section = enter(&SITE, of(self), policy, key.to_owned()).await?;
+        section.run(pin!(work)).await
     }
 }

@@ -273,7 +273,7 @@ impl Options {
             if wait.is_zero() {
                 return Err(Error::invalid("a wait of nothing is one attempt: call `try_lock` for that: wait=0s"));
             }
-            within("wait", wait, Duration::from_nanos(1), Self::MAX_WAIT)?;
+            within("wait", wait, Duration::ZERO, Self::MAX_WAIT)?;
         }
         if let Some(warn_after) = self.warn_after {
             within("warn_after", warn_after, Duration::from_millis(1), Self::MAX_WAIT)?;
@@ -294,7 +294,9 @@ impl Options {
         self.lineage()?;
         if let Some(retry) = &self.retry {
             within("retry interval", retry.interval(), Duration::from_millis(1), Self::MAX_LEASE)?;
-            within("retry cap", retry.longest(), Duration::from_millis(1), Duration::MAX)?;
+            if retry.longest() < Duration::from_millis(1) {
+                return Err(Error::invalid("choose a max of the retry of 1ms or more"));
+            }
         }
         Ok(())
     }

@@ -1,18 +1,14 @@
 //! The client that is used where none is named: the one in scope, or the process's.
 
 use crate::{Client, Error};
-use std::cell::RefCell;
 use std::future::Future;
 use std::sync::OnceLock;
 
 static PROCESS: OnceLock<Client> = OnceLock::new();
 
 tokio::task_local! {
-    static TASK: Client;
-}
-
-thread_local! {
-    static THREAD: RefCell<Option<Client>> = const { RefCell::new(None) };
+    /// Also that of a thread that runs no task: the innermost is the one that counts, be it a task's or a thread's.
+    static SCOPE: Client;
 }
 
 /// Makes a client the one that `#[locked]` functions of this process use, unless they name another or are called in the
@@ -40,8 +36,7 @@ pub fn set_client(client: Client) -> Result<(), Error> {
 
 /// The client to use where none is named.
 pub(crate) fn client() -> Result<Client, Error> {
-    let in_scope = TASK.try_with(Clone::clone).ok().or_else(|| THREAD.with(|thread| thread.borrow().clone()));
-    in_scope.or_else(|| PROCESS.get().cloned()).ok_or_else(|| {
+    SCOPE.try_with(Clone::clone).ok().or_else(|| PROCESS.get().cloned()).ok_or_else(|| {
         Error::invalid(
             "there is no client to lock with: call `tenure::set_client` where the process starts, run this in \
              `client.scope(…)`, or name one with `client = …`",
@@ -53,20 +48,11 @@ impl Client {
     /// Runs a future in which `#[locked]` functions that name no client use this one. A task made by `spawn` does not
     /// inherit it.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        TASK.scope(self.clone(), future)
+        SCOPE.scope(self.clone(), future)
     }
 }
 
 /// Calls a function in which `#[locked]` functions of this thread that name no client use this one.
 pub(crate) fn scope_blocking<T>(client: Client, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was before, also when the work panics.
-    struct Back(Option<Client>);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            let before = self.0.take();
-            drop(THREAD.with(|thread| thread.replace(before)));
-        }
-    }
-    let _back = Back(THREAD.with(|thread| thread.replace(Some(client))));
-    work()
+    SCOPE.sync_scope(client, work)
 }

@@ -3,7 +3,6 @@
 use crate::hold::Hold;
 use crate::inner::Inner;
 use crate::{Current, Owner};
-use std::cell::RefCell;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use tenure_kernel::Key;
@@ -14,6 +13,8 @@ pub(crate) struct Entered {
     pub(crate) client: Arc<Inner>,
     pub(crate) hold: Arc<Hold>,
     pub(crate) entry: u32,
+    /// The seat it has, if it is in again.
+    pub(crate) seat: Option<u64>,
 }
 
 /// The section around another. It lives for as long as what is in it, so it need not be kept.
@@ -21,15 +22,16 @@ pub(crate) struct Entered {
 pub(crate) struct Within {
     hold: Weak<Hold>,
     entry: u32,
+    seat: Option<u64>,
 }
 
 impl Entered {
     fn as_within(&self) -> Within {
-        Within { hold: Arc::downgrade(&self.hold), entry: self.entry }
+        Within { hold: Arc::downgrade(&self.hold), entry: self.entry, seat: self.seat }
     }
 }
 
-/// What a task is inside of.
+/// What a task, or a thread, is inside of.
 #[derive(Clone)]
 struct Scope {
     owner: Owner,
@@ -38,53 +40,41 @@ struct Scope {
 }
 
 tokio::task_local! {
-    static TASK: Scope;
+    /// Also that of a thread that runs no task: the innermost is the one that counts, be it a task's or a thread's.
+    static SCOPE: Scope;
 }
 
-thread_local! {
-    /// The innermost section of a thread that is not polling a task inside of one.
-    static THREAD: RefCell<Option<Entered>> = const { RefCell::new(None) };
-}
-
-/// Runs a future under an owner, outside of all sections.
+/// Runs a future under an owner: outside of all sections, but for those of the same owner.
 pub(crate) fn under<F: Future>(owner: Owner, future: F) -> impl Future<Output = F::Output> {
-    TASK.scope(Scope { owner, section: None }, future)
+    let same = SCOPE.try_with(|scope| scope.section.clone().filter(|_| scope.owner == owner));
+    SCOPE.scope(Scope { owner, section: same.ok().flatten() }, future)
 }
 
 /// Runs a future as the inside of a section. To be called where the section was entered.
 pub(crate) fn inside<F: Future>(section: Entered, owner: Owner, future: F) -> impl Future<Output = F::Output> {
-    TASK.scope(Scope { owner, section: Some(section) }, future)
+    SCOPE.scope(Scope { owner, section: Some(section) }, future)
 }
 
 /// Calls a function as the inside of a section of this thread.
-pub(crate) fn inside_blocking<T>(section: Entered, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was before, also when the work panics.
-    struct Back(Option<Entered>);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            let before = self.0.take();
-            // What is replaced may be the last to know its client, so it is dropped outside.
-            drop(THREAD.with(|thread| thread.replace(before)));
-        }
-    }
-    let _back = Back(THREAD.with(|thread| thread.replace(Some(section))));
-    work()
+pub(crate) fn inside_blocking<T>(section: Entered, owner: Owner, work: impl FnOnce() -> T) -> T {
+    SCOPE.sync_scope(Scope { owner, section: Some(section) }, work)
 }
 
 /// The owner whose scope this task is in.
 pub(crate) fn owner() -> Option<Owner> {
-    TASK.try_with(|scope| scope.owner.clone()).ok()
+    SCOPE.try_with(|scope| scope.owner.clone()).ok()
 }
 
 /// The innermost section that this task, or this thread, is in.
 fn section() -> Option<Entered> {
-    TASK.try_with(|scope| scope.section.clone()).unwrap_or_else(|_| THREAD.with(|thread| thread.borrow().clone()))
+    SCOPE.try_with(|scope| scope.section.clone()).ok().flatten()
 }
 
 /// The innermost guard that this task, or this thread, runs under.
 ///
 /// It is there inside [`Lock::run`](crate::Lock::run), [`Client::with_lock`](crate::Client::with_lock) and `#[locked]`
-/// functions, however deep in the calls. A task made by `spawn` is not inside.
+/// functions, however deep in the calls. A task made by `spawn` is not inside, unless it is spawned on a runtime that a thread
+/// drives from inside a section: then it is one more branch of that section.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
@@ -109,16 +99,28 @@ pub(crate) fn settle(entered: &Entered) {
     entered.hold.lies_within(entered.entry, section().map(|around| around.as_within()));
 }
 
-/// What an owner holds of a lock by sections that this task or thread is inside of, outermost first, and as which entry: of
-/// each hold the innermost.
-pub(crate) fn enclosing(client: &Inner, key: &Key, owner: &Owner) -> Vec<(Arc<Hold>, Option<u32>)> {
-    let mut found: Vec<(Arc<Hold>, Option<u32>)> = Vec::new();
-    let mut around = section().map(|section| (section.hold, section.entry));
-    while let Some((hold, entry)) = around {
-        around = hold.within(entry).and_then(|within| Some((within.hold.upgrade()?, within.entry)));
+/// The sections that this task or thread is in, innermost first: the hold of each, and its seat.
+fn sections() -> impl Iterator<Item = (Arc<Hold>, Option<u64>)> {
+    let first = section().map(|section| (section.hold, section.entry, section.seat));
+    let around = |(hold, entry, _): &(Arc<Hold>, u32, Option<u64>)| {
+        let within = hold.within(*entry)?;
+        Some((within.hold.upgrade()?, within.entry, within.seat))
+    };
+    std::iter::successors(first, around).map(|(hold, _, seat)| (hold, seat))
+}
+
+/// The seats of the sections that this task or thread is in.
+pub(crate) fn seats() -> Vec<u64> {
+    sections().filter_map(|(_, seat)| seat).collect()
+}
+
+/// What an owner holds of a lock by sections that this task or thread is inside of, outermost first.
+pub(crate) fn enclosing(client: &Inner, key: &Key, owner: &Owner) -> Vec<Arc<Hold>> {
+    let mut found: Vec<Arc<Hold>> = Vec::new();
+    for (hold, _) in sections() {
         let is_it = hold.key == *key && hold.claim.client() == client.shared.id && hold.owner.as_ref() == Some(owner);
-        if is_it && !found.iter().any(|(known, _)| Arc::ptr_eq(known, &hold)) {
-            found.push((hold, Some(entry)));
+        if is_it && !found.iter().any(|known| Arc::ptr_eq(known, &hold)) {
+            found.push(hold);
         }
     }
     found.reverse();

@@ -12,7 +12,10 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use tenure_kernel::{Key, Kind, Want};
 
-/// A section that was entered and has not begun. Dropping it releases the lock.
+/// A section that was entered, until it is left. Dropping it releases the lock.
+///
+/// Work that runs inside of one is pinned after the section was entered, in the same function: variables are dropped last to
+/// first, so that work which is dropped in the middle is gone before the lock is released.
 pub(crate) struct Section {
     guard: Guard,
     owner: Owner,
@@ -57,34 +60,38 @@ impl Section {
         }
     }
 
-    /// Runs the work for as long as the lock is held, and releases.
+    /// Runs the work for as long as the lock is held.
     ///
     /// The work is pinned where it comes from: every function that it is moved through would make room for it twice, and
     /// sections lie within each other.
-    pub(crate) async fn run<T>(self, work: Pin<&mut impl Future<Output = T>>) -> Result<T, Error> {
-        let Self { guard, owner } = self;
-        let done = scope::inside(guard.entered(), owner, guard.run(work)).await;
-        match done {
-            Ok(value) => leave(guard).await.map(|()| value),
-            // The guard's drop does what is left to do.
-            Err(lost) => Err(lost),
+    pub(crate) async fn run<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> Result<T, Error> {
+        scope::inside(self.guard.entered(), self.owner.clone(), self.guard.run(work)).await
+    }
+
+    /// Runs the work to its end, whatever becomes of the lock.
+    pub(crate) async fn finish<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> T {
+        scope::inside(self.guard.entered(), self.owner.clone(), work).await
+    }
+
+    /// Does the work on this thread.
+    pub(crate) fn finish_blocking<T>(&self, work: impl FnOnce(&Guard) -> T) -> T {
+        scope::inside_blocking(self.guard.entered(), self.owner.clone(), || work(&self.guard))
+    }
+
+    /// The work is done: gives the lock back. An error if it was not held throughout.
+    pub(crate) async fn leave(self) -> Result<(), Error> {
+        let guard = self.guard;
+        guard.hint();
+        let key = guard.key().clone();
+        match guard.release().await {
+            Ok(_) => Ok(()),
+            Err(lost) if lost.kind() == ErrorKind::Lost => Err(lost),
+            Err(error) => {
+                // The section was alone until its end: what it did stands.
+                tracing::warn!(%key, %error, "a section ended well, its release did not");
+                Ok(())
+            }
         }
-    }
-
-    /// Runs the work to its end, whatever becomes of the lock, and releases. Says whether the lock was held throughout.
-    pub(crate) async fn finish<T>(self, work: Pin<&mut impl Future<Output = T>>) -> (T, Result<(), Error>) {
-        let Self { guard, owner } = self;
-        let value = scope::inside(guard.entered(), owner, work).await;
-        (value, leave(guard).await)
-    }
-
-    /// Does the work on this thread, and says the same; the caller has the lock released.
-    pub(crate) fn finish_blocking<T>(
-        self,
-        work: impl FnOnce(&Guard) -> T,
-    ) -> (T, impl Future<Output = Result<(), Error>>) {
-        let value = scope::inside_blocking(self.guard.entered(), || work(&self.guard));
-        (value, leave(self.guard))
     }
 }
 
@@ -99,7 +106,7 @@ async fn take(
 ) -> Result<Result<Guard, Contended>, Error> {
     options.refuse_lineage()?;
     let owner = whose.owner.as_ref();
-    if let Some((hold, _)) = owner.and_then(|owner| scope::enclosing(client, key, owner).pop()) {
+    if let Some(hold) = owner.and_then(|owner| scope::enclosing(client, key, owner).pop()) {
         // It has a permit already; with none left it would wait for itself.
         return Err(own(key, hold.kind));
     }
@@ -107,21 +114,6 @@ async fn take(
     let _attempt = client.shared.attempt()?;
     let asker = Asker { whose, under: Vec::new(), demand };
     obtain(client, (Kind::Semaphore, key), options, patience, asker).await
-}
-
-/// The work is done: gives the lock back. An error if it was not held throughout.
-async fn leave(guard: Guard) -> Result<(), Error> {
-    guard.hint();
-    let key = guard.key().clone();
-    match guard.release().await {
-        Ok(_) => Ok(()),
-        Err(lost) if lost.kind() == ErrorKind::Lost => Err(lost),
-        Err(error) => {
-            // The section was alone until its end: what it did stands.
-            tracing::warn!(%key, %error, "a section ended well, its release did not");
-            Ok(())
-        }
-    }
 }
 
 impl Guard {
@@ -170,8 +162,9 @@ impl Lock {
     ///
     /// Dropping the future drops the work and releases the lock.
     pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
-        let work = pin!(work);
-        self.enter(&self.client().options).await?.run(work).await
+        let section = self.enter(&self.client().options).await?;
+        let value = section.run(pin!(work)).await?;
+        section.leave().await.map(|()| value)
     }
 
     /// Runs work under the lock, with other options.
@@ -184,8 +177,9 @@ impl Lock {
     ///
     /// As [`run`](Lock::run).
     pub async fn run_with<F: Future>(&self, options: Options, work: F) -> Result<F::Output, Error> {
-        let work = pin!(work);
-        self.enter(&options).await?.run(work).await
+        let section = self.enter(&options).await?;
+        let value = section.run(pin!(work)).await?;
+        section.leave().await.map(|()| value)
     }
 
     async fn enter(&self, options: &Options) -> Result<Section, Error> {
@@ -222,14 +216,8 @@ impl Client {
         work: impl AsyncFnOnce(&Guard) -> T,
     ) -> Result<T, Error> {
         let lock = (Sort::Lock(Kind::Reentrant), self.key(key)?);
-        let Section { guard, owner } = Section::enter(self.inner(), lock, &options, Tries::AsSaid).await?;
-        let done = {
-            let work = pin!(work(&guard));
-            scope::inside(guard.entered(), owner, guard.run(work)).await
-        };
-        match done {
-            Ok(value) => leave(guard).await.map(|()| value),
-            Err(lost) => Err(lost),
-        }
+        let section = Section::enter(self.inner(), lock, &options, Tries::AsSaid).await?;
+        let value = section.run(pin!(work(&section.guard))).await?;
+        section.leave().await.map(|()| value)
     }
 }

@@ -58,7 +58,8 @@ impl FromStr for Sort {
     fn from_str(text: &str) -> Result<Self, Unreadable> {
         let refuse = |rule| Unreadable::new(rule, "kind", text);
         if let Some(permits) = text.strip_prefix("semaphore:") {
-            let permits = permits.parse().ok().filter(|permits| (1..=MOST).contains(permits));
+            let plain = Some(permits).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            let permits = plain.and_then(|text| text.parse().ok()).filter(|permits| (1..=MOST).contains(permits));
             return permits.map(Self::Semaphore).ok_or_else(|| refuse(PERMITS));
         }
         let known = Self::LOCKS.iter().find(|kind| kind.name() == text);
@@ -78,6 +79,7 @@ mod tests {
             assert_eq!(sort.check(), Ok(()));
         }
         for nonsense in [
+            "semaphore:+3",
             "",
             "latch",
             "permits",

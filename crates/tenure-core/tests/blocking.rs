@@ -244,6 +244,55 @@ fn it_works_inside_spawn_blocking_and_other_places_that_may_block() {
     assert_eq!(threads.block_on(threads.spawn(task)).unwrap(), Release::Released);
 }
 
+/// The innermost section counts, whether a task or a thread is in it.
+#[test]
+fn sections_of_threads_and_of_tasks_lie_within_each_other() {
+    let [_, threads] = runtimes();
+    let client = client();
+    let (outer, inner) = (client.as_async().lock("outer").unwrap(), client.lock("inner").unwrap());
+    let key = || tenure_core::current().map(|guard| guard.key().to_string());
+    let (again, mine) = (client.lock("outer").unwrap(), Options::new().wait(SECOND));
+    let task = async move {
+        let blocking = || {
+            assert_eq!(key().as_deref(), Some("outer"));
+            let nested = inner.run(|| {
+                assert_eq!(key().as_deref(), Some("inner"));
+                inner.run_with(mine.clone(), key).unwrap()
+            });
+            assert_eq!(nested.unwrap().as_deref(), Some("inner"));
+            // What the task is in it goes into again.
+            assert_eq!(again.run_with(mine, key).unwrap().as_deref(), Some("outer"));
+            assert_eq!(key().as_deref(), Some("outer"));
+        };
+        outer.run(async { tokio::task::block_in_place(blocking) }).await.unwrap();
+        assert_eq!(key(), None);
+    };
+    threads.block_on(threads.spawn(task)).unwrap();
+    assert!(client.list("*").unwrap().is_empty());
+}
+
+/// A value that a thread drops when it ends.
+struct Last(Arc<Mutex<Option<bool>>>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() = Some(tenure_core::current().is_some());
+    }
+}
+
+#[test]
+fn a_thread_that_ends_is_in_no_section() {
+    thread_local! {
+        static LAST: std::cell::RefCell<Option<Last>> = const { std::cell::RefCell::new(None) };
+    }
+    let seen = Arc::new(Mutex::new(None));
+    elsewhere(|| {
+        LAST.set(Some(Last(Arc::clone(&seen))));
+        client().lock("a").unwrap().run(|| assert!(tenure_core::current().is_some())).unwrap();
+    });
+    assert_eq!(*seen.lock().unwrap(), Some(false));
+}
+
 #[test]
 fn it_panics_helpfully_in_async_code_before_it_does_anything() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();

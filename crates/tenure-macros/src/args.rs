@@ -113,10 +113,29 @@ impl Args {
         Ok(())
     }
 
+    /// Whether the lock is asked for once, and not waited for.
+    pub(crate) fn is_once(&self) -> bool {
+        matches!(self.wait.as_ref().and_then(Length::known), Some((Duration::ZERO, _)))
+    }
+
     /// Refuses arguments that disagree.
     fn check(&self) -> syn::Result<()> {
-        let known = [&self.at_least, &self.max_hold, &self.wait].map(|length| length.as_ref().and_then(Length::known));
-        let [at_least, max_hold, wait] = known;
+        let known = [&self.at_least, &self.max_hold, &self.wait, &self.warn_after, &self.lease];
+        let known = known.map(|length| length.as_ref().and_then(Length::known));
+        let [at_least, max_hold, wait, warn_after, lease] = known;
+        let unrenewed = self.renew.as_ref().is_some_and(|renew| !renew.value);
+        for (limit, name) in [(max_hold, "max_hold"), (lease.filter(|_| unrenewed), "lease")] {
+            if let (Some((after, said)), Some((most, limit))) = (warn_after, limit)
+                && most <= after
+            {
+                let rule = "the alarm would never be raised, choose a shorter warn_after";
+                let values = format!("warn_after={:?} {name}={:?}", said.value(), limit.value());
+                return Err(Error::new(said.span(), format!("{rule}: {values}")));
+            }
+        }
+        if let Some(retry) = &self.retry {
+            retry.check(wait)?;
+        }
         if let (Some((least, said)), Some((most, limit))) = (at_least, max_hold)
             && least > most
         {

@@ -66,6 +66,11 @@ impl Moves {
         Self { statements: std::mem::replace(&mut block.stmts, rest), names }
     }
 
+    /// What the arguments are called inside, but for those that were taken apart.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Ident> {
+        self.names.iter().filter_map(|(name, _)| self.name_of(name).ok().cloned())
+    }
+
     /// What `self` is called inside, if it is called otherwise.
     pub(crate) fn name_of_self(&self) -> Option<&Ident> {
         let (own, _) = self.names.iter().find(|(name, _)| name == "self")?;

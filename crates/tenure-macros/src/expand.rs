@@ -75,10 +75,13 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
             let arguments = function.arguments()?;
             let wait = wait.as_ref().map(|_| quote_spanned!(value::ours(path.span())=> .await));
             let call = quote_spanned!(value::ours(path.span())=> #path(#(#arguments),*) #wait);
-            match function.output {
-                // There would be nothing to return.
-                Output::Never(_) => quote!(::core::result::Result::Err(_) => #call,),
-                _ => quote!(::core::result::Result::Err(_) => return #call,),
+            // What does not return has nothing to return.
+            let back = if let Output::Never(_) = function.output { None } else { Some(quote!(return)) };
+            quote_spanned! {Span::mixed_site()=>
+                ::core::result::Result::Err(error) => {
+                    site.falls_back(&error);
+                    #back #call
+                }
             }
         }
         None => {
@@ -86,8 +89,13 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
             quote_spanned!(Span::mixed_site()=> ::core::result::Result::Err(error) => return #tell(error),)
         }
     };
+    let (mutable, no_future) = match function.form {
+        Form::Async | Form::Boxed => (Some(quote!(mut)), None),
+        Form::Plain => (None, function.output.refuse_future()),
+    };
     Ok(quote_spanned! {Span::mixed_site()=>
-        let section = {
+        #no_future
+        let #mutable section = {
             let client = #client;
             #policy
             let key = #key;
@@ -108,18 +116,27 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
 /// Runs the body, and says what became of the lock.
 fn run(args: &Args, function: &Function) -> TokenStream {
     let Function { form, output, body, .. } = function;
-    let (work, wait) = match form {
+    let (statements, captures) = (&body.stmts, function.captures());
+    let captures = (!captures.is_empty()).then(|| quote!(::tenure::locked::inside(&(#(&#captures,)*));));
+    let (work, pinned, wait) = match form {
         Form::Plain => {
             let arrow = output.arrow();
-            (quote!(move || #arrow #body), None)
+            (quote!(move || #arrow { #captures #(#statements)* }), None, None)
         }
-        Form::Async | Form::Boxed => match output.hint() {
-            Some(hint) => (quote!(async move { #hint #body }), Some(quote!(.await))),
-            None => (quote!(async move #body), Some(quote!(.await))),
-        },
+        Form::Async | Form::Boxed => {
+            let hint = output.hint();
+            let body = quote!(async move { #captures #hint #(#statements)* });
+            // After the section, so that it is dropped before the lock is released.
+            let pinned = quote_spanned! {Span::mixed_site()=>
+                let body = #body;
+                let body = ::core::pin::pin!(body);
+            };
+            (quote_spanned!(Span::mixed_site()=> body), Some(pinned), Some(quote!(.await)))
+        }
     };
     if let Output::Never(_) = output {
         return quote_spanned! {Span::mixed_site()=>
+            #pinned
             let _ = section.finish(#work) #wait;
             #[allow(unreachable_code)]
             ::core::unreachable!();
@@ -129,6 +146,7 @@ fn run(args: &Args, function: &Function) -> TokenStream {
         // What returns nothing may have a body that does not return.
         let unit = matches!(output, Output::Unit(_)).then(|| quote!(: ::tenure::locked::Ended<()>));
         return quote_spanned! {Span::mixed_site()=>
+            #pinned
             let ended #unit = section.finish(#work) #wait;
             {
                 #[allow(unused_imports)]
@@ -139,6 +157,7 @@ fn run(args: &Args, function: &Function) -> TokenStream {
     }
     let tell_loss = output.says("TellsLoss", "tell_loss");
     quote_spanned! {Span::mixed_site()=>
+        #pinned
         match section.run(#work) #wait {
             ::core::result::Result::Ok(value) => value,
             ::core::result::Result::Err(lost) => #tell_loss(lost),
@@ -152,15 +171,21 @@ fn policy(args: &Args) -> TokenStream {
     let kind = args.kind.as_ref().map(Kind::tokens).map(|kind| quote!(.kind(#kind)));
     let enabled = args.enabled.as_ref().map(|enabled| quote!(.enabled(#enabled)));
     let options = options(args);
-    let options = (!options.is_empty()).then(|| quote_spanned!(span=> .map(|options| options #options)));
+    // One attempt has no retries, whatever is said elsewhere.
+    let base = if args.is_once() {
+        quote_spanned!(span=> ::tenure::locked::once(options))
+    } else {
+        quote_spanned!(span=> options)
+    };
+    let options = (!options.is_empty()).then(|| quote_spanned!(span=> .map(|options| #base #options)));
     let Some(base) = &args.policy else {
         return quote_spanned!(span=> let policy = ::tenure::locked::policy(&client) #kind #enabled #options;);
     };
     let base = value::reference(base);
     let prefix = args.prefix_of_policy().map(|prefix| quote!(.prefix(#prefix)));
+    // In one statement, so that a lock by which the policy was read is not held meanwhile.
     quote_spanned! {span=>
-        let policy: &::tenure::Policy = #base;
-        let policy = ::core::clone::Clone::clone(policy) #prefix #kind #enabled #options;
+        let policy = ::tenure::locked::like(#base) #prefix #kind #enabled #options;
     }
 }
 

@@ -7,7 +7,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, TokenStreamExt};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Block, Error, Expr, FnArg, Item, ItemFn, Pat, ReturnType, Stmt, TraitItemFn};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Block, Error, Expr, FnArg, Item, ItemFn, Pat, PatIdent, ReturnType, Stmt, TraitItemFn};
 
 /// Attributes that open a transaction, by their last name.
 const TRANSACTIONS: [&str; 3] = ["transaction", "transactional", "tx"];
@@ -93,6 +94,23 @@ impl Function {
         self.item.sig.inputs.iter().map(argument).collect()
     }
 
+    /// The arguments that have names in the body. It is to drop them all, also those that it does not use.
+    pub(crate) fn captures(&self) -> Vec<Ident> {
+        if let Some(moves) = &self.moves {
+            return moves.names().collect();
+        }
+        let mut names = Names::default();
+        for argument in &self.item.sig.inputs {
+            match argument {
+                FnArg::Receiver(receiver) => names.0.push(Ident::new("self", receiver.self_token.span)),
+                // One that may not be there cannot be named.
+                FnArg::Typed(argument) if argument.attrs.iter().any(|attr| attr.path().is_ident("cfg")) => {}
+                FnArg::Typed(argument) => names.visit_pat(&argument.pat),
+            }
+        }
+        names.0
+    }
+
     /// The function that first enters and then runs.
     pub(crate) fn with_body(self, enter: TokenStream, run: TokenStream) -> TokenStream {
         let Self { mut item, form, moves, .. } = self;
@@ -111,6 +129,17 @@ impl Function {
             _ => item.block.stmts = statements,
         }
         item.into_token_stream()
+    }
+}
+
+/// The names in a pattern.
+#[derive(Default)]
+struct Names(Vec<Ident>);
+
+impl<'a> Visit<'a> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+        self.0.push(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
     }
 }
 

@@ -51,7 +51,7 @@ mod value;
 /// |---|---|---|
 /// | `key = "stock:{id}"` | what is contended for | must be said |
 /// | `prefix = "stock:"` | what the key begins with | `"lock:"` |
-/// | `kind = fair` | `reentrant`, `simple`, `fair`, `read`, `write`, `fenced`, or `semaphore(n)`, of which n run at a time | `reentrant` |
+/// | `kind = fair` | `reentrant`, `simple`, `fair`, `read`, `write`, `fenced`, or `semaphore(n)`, of which n run at a time, if nobody has said another number before | `reentrant` |
 /// | `lease = "6s"` | how long the store keeps the lock without hearing from us | 30 s |
 /// | `renew = false` | lets the lease end by itself | it is renewed while the body runs |
 /// | `wait = "10s"` | how long to wait, all told; `"0s"` is one attempt | for ever |
@@ -67,7 +67,8 @@ mod value;
 /// | `on_lost = finish` | lets the body run to its end when the lock is lost | `cancel`: the body is dropped |
 ///
 /// Lengths of time are texts such as `"6s"`, `"100ms"` or `"1h 30m"`, which are read while compiling, or expressions of
-/// type `Duration`. With a `policy`, the prefix is the policy's unless it is said.
+/// type `Duration`. With a `policy`, the prefix is the policy's unless it is said here: a function that is given a policy which
+/// says none no longer locks `lock:…`.
 ///
 /// The ways to ask again; `tries` is how often, and endless unless said:
 ///

@@ -4,6 +4,7 @@ use crate::value;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeInfer, TypeParamBound, TypeTraitObject,
@@ -64,6 +65,16 @@ impl Output {
         }
     }
 
+    /// Does not compile if it is a future, or a `Result` or an `Option` with one: what that does would be done unlocked.
+    pub(crate) fn refuse_future(&self) -> Option<TokenStream> {
+        let Self::Named(ty) = self else { return None };
+        let inner = ["Result", "Option"].iter().find_map(|name| argument_of(ty, name)).unwrap_or(ty);
+        let mut infers = Infers(false);
+        infers.visit_type(inner);
+        let span = value::ours(inner.span());
+        (!infers.0).then(|| quote_spanned!(span=> let () = <#inner as ::tenure::locked::IsNoFuture<_>>::CHECKED;))
+    }
+
     /// Tells the compiler what an async block returns, for the sake of `?` and `return` in it.
     pub(crate) fn hint(&self) -> Option<TokenStream> {
         let Self::Named(ty) = self else { return None };
@@ -81,6 +92,15 @@ impl Output {
             Self::Named(ty) => Some(quote!(-> #ty)),
             Self::Never(span) => Some(quote_spanned!(*span=> -> !)),
         }
+    }
+}
+
+/// Whether there is a `_` in a type.
+struct Infers(bool);
+
+impl<'a> Visit<'a> for Infers {
+    fn visit_type_infer(&mut self, _: &'a TypeInfer) {
+        self.0 = true;
     }
 }
 

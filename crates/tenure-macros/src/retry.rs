@@ -5,10 +5,14 @@ use crate::names::nearest;
 use crate::value;
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Error, Expr, ExprAssign};
+use std::time::Duration;
+use syn::{Error, Expr, ExprAssign, LitStr};
 
 const FORMS: &str = "fixed(\"100ms\", tries = 10), linear(\"100ms\", tries = 10) or \
                      exponential(\"60ms\", max = \"2s\", tries = 100)";
+
+/// How far exponential pauses grow unless said.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Asks again after a pause, and another, until it has tried often enough.
 pub(crate) struct Retry {
@@ -82,6 +86,31 @@ impl Retry {
                 };
                 Err(Error::new(name.span(), format!("{rule}: `{name}`")))
             }
+        }
+    }
+
+    /// Refuses pauses that are longer than the longest, or than the wait.
+    pub(crate) fn check(&self, wait: Option<(Duration, &LitStr)>) -> syn::Result<()> {
+        let Some((interval, said)) = self.interval.known() else { return Ok(()) };
+        if self.growth == "exponential" {
+            let (max, how) = match &self.max {
+                None => (LONGEST, "\"2s\", unless said".to_owned()),
+                Some(max) => match max.known() {
+                    Some((max, said)) => (max, format!("{:?}", said.value())),
+                    None => (Duration::MAX, String::new()),
+                },
+            };
+            if max < interval {
+                let rule = "choose a max of the retry no shorter than its interval";
+                return Err(Error::new(said.span(), format!("{rule}: interval={:?} max={how}", said.value())));
+            }
+        }
+        match wait {
+            Some((wait, text)) if !wait.is_zero() && self.tries.is_none() && wait <= interval => {
+                let rule = "no retry would come within the wait, wait longer or ask again sooner";
+                Err(Error::new(said.span(), format!("{rule}: wait={:?} interval={:?}", text.value(), said.value())))
+            }
+            _ => Ok(()),
         }
     }
 

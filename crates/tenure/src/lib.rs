@@ -14,7 +14,8 @@
 //! A lock here is a lease: it makes double work rare, and it makes corruption impossible only if what you write to
 //! checks the [fencing token](Guard::token). [`fence`] is a kit for that.
 //!
-//! Threads have the same by the same names in [`blocking`].
+//! [`locked`](macro@locked) is the attribute that runs a function under a lock. Threads have the same by the same names in
+//! [`blocking`].
 
 pub use tenure_core::*;
 pub use tenure_macros::locked;

@@ -9,7 +9,7 @@ mod way;
 
 pub(crate) use at_once::{AtOnce, at_once};
 pub(crate) use reenter::reenter;
-pub(crate) use seat::Seat;
+pub(crate) use seat::{Seat, Taken};
 
 use self::again::{Again, Schedule};
 use self::armed::Armed;
@@ -169,48 +169,62 @@ pub(crate) async fn acquire_for(
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
     let mut under = options.lineage()?;
+    let mut seat = None;
     if let Some(owner) = &whose.owner {
-        let held = held(client, key, owner, whose.section);
-        let same = held.iter().find(|(hold, _)| hold.kind == kind && kind.is_reentrant());
-        if let Some((hold, entry)) = same {
-            // Those who read may do so side by side.
-            let alone = whose.section && kind != Kind::Read;
-            let seat = match seat::take(client, hold, entry.filter(|_| alone), options, patience).await {
-                Ok(seat) => seat,
-                Err(waited) => {
-                    client.shared.begin()?;
-                    return Ok(Err(Contended { holder: None, waited }));
-                }
-            };
+        let mut held = held(client, key, owner, whose.section);
+        if whose.section
+            && let Some(outermost) = held.first()
+        {
+            refuse_own((kind, key), &held, began)?;
+            match Box::pin(seat::take(client, outermost, (kind, key), options, patience)).await? {
+                Ok(taken) => seat = Some(taken),
+                Err(contended) => return Ok(Err(contended)),
+            }
+            // Whoever had the seat before may have been long, and this may be over.
+            held = self::held(client, key, owner, whose.section);
+        }
+        let now = client.shared.clock.now();
+        refuse_own((kind, key), &held, now)?;
+        if let Some(hold) = held.iter().find(|hold| is_same(kind, hold)) {
             if let Some(guard) = Box::pin(reenter(client, hold, options, patience)).await? {
                 return Ok(Ok(guard.on(seat)));
             }
         } else {
             // On the other side of a read-write lock it goes in under all that it holds, or it would wait for itself.
-            for (hold, _) in held.iter().filter(|(hold, _)| hold.is_live(began)) {
-                if !(kind.is_side() && hold.kind.is_side()) {
-                    return Err(own(key, hold.kind));
-                }
-                under.extend(hold.lineage().cloned());
-            }
+            let held = held.iter().filter(|hold| hold.is_live(now));
+            under.extend(held.flat_map(|hold| hold.lineage().cloned()));
         }
     }
-    obtain(client, (kind, key), options, patience, Asker { whose, under, demand: None }).await
+    let obtained = obtain(client, (kind, key), options, patience, Asker { whose, under, demand: None }).await?;
+    Ok(obtained.map(|guard| guard.on(seat)))
 }
 
-/// What an owner holds of a lock, outermost first, and the entry of each to go in again by. A section does not go into what
-/// another section of the same owner holds that it is not inside of: they are branches of one task, and exclude each other.
-fn held(client: &Inner, key: &Key, owner: &Owner, section: bool) -> Vec<(Arc<Hold>, Option<u32>)> {
+/// What an owner holds of a lock, outermost first. A section does not go into what another section of the same owner holds
+/// that it is not inside of: they are branches of one task, and exclude each other.
+fn held(client: &Inner, key: &Key, owner: &Owner, section: bool) -> Vec<Arc<Hold>> {
     let mut held = scope::enclosing(client, key, owner);
     for hold in client.owned(key, owner) {
-        let known = held.iter().any(|(known, _)| Arc::ptr_eq(known, &hold));
+        let known = held.iter().any(|known| Arc::ptr_eq(known, &hold));
         let apart = section && hold.section;
         if !known && !apart {
-            let entry = hold.first_entry();
-            held.push((hold, entry));
+            held.push(hold);
         }
     }
     held
+}
+
+/// Whether one who wants a lock of this kind goes in again under the hold.
+fn is_same(kind: Kind, hold: &Hold) -> bool {
+    hold.kind == kind && kind.is_reentrant()
+}
+
+/// Refuses one who would wait for itself: what it holds it can neither go into again nor stand under.
+fn refuse_own((kind, key): (Kind, &Key), held: &[Arc<Hold>], now: Moment) -> Result<(), Error> {
+    if held.iter().any(|hold| is_same(kind, hold)) {
+        return Ok(());
+    }
+    let in_the_way = |hold: &&Arc<Hold>| hold.is_live(now) && !(kind.is_side() && hold.kind.is_side());
+    held.iter().find(in_the_way).map_or(Ok(()), |hold| Err(own(key, hold.kind)))
 }
 
 /// Obtains the lock for this asker, or says who has it.

@@ -13,11 +13,15 @@ thread_local! {
     static OWNER: Owner = Owner::labelled(thread::current().name().unwrap_or_default());
 }
 
-/// The same options, for this thread unless they name somebody.
+/// The same options, for this thread unless they name somebody, or it runs in somebody's scope: that of a task which may block,
+/// for instance.
 pub(crate) fn for_this_thread(options: Options) -> Options {
     match options.owner {
         Ownership::Given(_) => options,
         // A thread that ends, and has no owner any more, holds nothing that it could go into again.
-        Ownership::Fresh | Ownership::Ambient => options.owner(OWNER.try_with(Owner::clone).unwrap_or_default()),
+        Ownership::Fresh | Ownership::Ambient => {
+            let own = || OWNER.try_with(Owner::clone).unwrap_or_default();
+            options.owner(Owner::current().unwrap_or_else(own))
+        }
     }
 }

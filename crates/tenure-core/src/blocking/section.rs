@@ -81,6 +81,6 @@ fn run<T>(
 ) -> Result<T, Error> {
     let (lock, options) = ((Sort::Lock(kind), key.clone()), for_this_thread(options));
     let section = wait_for(Section::enter(client, lock, &options, Tries::AsSaid))?;
-    let (value, leaving) = section.finish_blocking(work);
-    wait_for(leaving).map(|()| value)
+    let value = section.finish_blocking(work);
+    wait_for(section.leave()).map(|()| value)
 }

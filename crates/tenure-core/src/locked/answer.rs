@@ -1,6 +1,7 @@
 //! What a function returns when its body was not run, or not to its end.
 
 use crate::{Error, ErrorKind};
+use std::future::Future;
 
 /// A return type that can say that the lock was not obtained.
 #[diagnostic::on_unimplemented(
@@ -36,6 +37,21 @@ impl<T, E: From<Error>> TellsLoss for Result<T, E> {
         Err(error.into())
     }
 }
+
+/// What a plain function may return. A future is one in two ways, so that the compiler does not know which is meant: what it
+/// does would be done after the function has returned, and its lock was released.
+pub trait IsNoFuture<How> {
+    /// It is none.
+    const CHECKED: () = ();
+}
+
+impl<T: ?Sized> IsNoFuture<()> for T {}
+
+/// The other way, named for those who read of it in an error.
+#[derive(Debug)]
+pub struct MakeTheFunctionAsync;
+
+impl<T: ?Sized + Future> IsNoFuture<MakeTheFunctionAsync> for T {}
 
 /// A return type that can say that there was nothing to do.
 #[diagnostic::on_unimplemented(

@@ -37,8 +37,8 @@ impl Section {
     pub fn finish<T>(self, body: impl FnOnce() -> T) -> Ended<T> {
         match self.0.0 {
             Some(section) => {
-                let (value, leaving) = section.finish_blocking(|_| body());
-                Ended::new(value, wait_for(leaving))
+                let value = section.finish_blocking(|_| body());
+                Ended::new(value, wait_for(section.leave()))
             }
             None => Ended::new(body(), Ok(())),
         }

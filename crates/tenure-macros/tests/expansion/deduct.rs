@@ -1,6 +1,6 @@
 /// Takes one from the shelf.
 async fn deduct(&self, product_id: &str) -> Result<u32, Error> {
-    let section = {
+    let mut section = {
         let client = ::tenure::locked::client();
         let policy = ::tenure::locked::policy(&client)
             .map(|options| {
@@ -22,21 +22,19 @@ async fn deduct(&self, product_id: &str) -> Result<u32, Error> {
             }
         }
     };
-    match section
-        .run(async move {
-            if let ::core::option::Option::Some(value) = ::core::option::Option::None::<
-                Result<u32, Error>,
-            > {
-                return value;
-            }
-            {
-                let left = self.count(product_id).await? - 1;
-                self.store(product_id, left).await?;
-                Ok(left)
-            }
-        })
-        .await
-    {
+    let body = async move {
+        ::tenure::locked::inside(&(&self, &product_id));
+        if let ::core::option::Option::Some(value) = ::core::option::Option::None::<
+            Result<u32, Error>,
+        > {
+            return value;
+        }
+        let left = self.count(product_id).await? - 1;
+        self.store(product_id, left).await?;
+        Ok(left)
+    };
+    let body = ::core::pin::pin!(body);
+    match section.run(body).await {
         ::core::result::Result::Ok(value) => value,
         ::core::result::Result::Err(lost) => {
             <Result<u32, Error> as ::tenure::locked::TellsLoss>::tell_loss(lost)

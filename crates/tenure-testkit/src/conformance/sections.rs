@@ -21,6 +21,12 @@ cases!("sections":
     branches_of_a_section_exclude_each_other,
     branches_that_go_in_again_deeper_exclude_each_other,
     branches_beside_a_guard_of_their_owner_exclude_each_other,
+    branches_exclude_each_other_when_the_section_around_them_is_lost,
+    branches_exclude_each_other_when_the_guard_beside_them_is_released,
+    branches_that_outlive_their_section_exclude_each_other,
+    branches_that_read_and_one_that_writes_exclude_each_other,
+    branches_that_would_wait_for_each_other_are_told,
+    the_scope_of_the_same_owner_is_inside,
     a_branch_that_does_not_wait_is_told_who_is_in,
     a_branch_that_polls_gives_up_when_it_said,
     a_branch_that_is_cancelled_lets_the_next_one_in,
@@ -33,6 +39,7 @@ cases!("sections":
     a_section_that_is_put_out_at_its_end_is_told,
     a_section_that_panics_releases,
     a_section_that_is_cancelled_releases,
+    a_section_that_is_cancelled_is_gone_before_its_lock_is,
     a_section_that_takes_long_is_hinted_at,
     another_client_is_somebody_else,
 );
@@ -46,9 +53,13 @@ struct Alone {
 
 impl Alone {
     async fn work(&self) {
+        self.work_for(5).await;
+    }
+
+    async fn work_for(&self, length: u64) {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are in at once");
-        for _ in 0..5 {
-            tokio::time::sleep(millis(1)).await;
+        for _ in 0..length / 5 {
+            tokio::time::sleep(millis(5)).await;
         }
         self.inside.fetch_sub(1, Ordering::SeqCst);
         self.runs.fetch_add(1, Ordering::SeqCst);
@@ -180,6 +191,131 @@ async fn branches_beside_a_guard_of_their_owner_exclude_each_other(bench: &Bench
     });
     soon("all branches", branches).await;
     assert_eq!(alone.runs(), 3);
+    bench.assert_nothing_left().await;
+}
+
+/// The one that is in keeps the lock, the section around both has lost it.
+async fn branches_exclude_each_other_when_the_section_around_them_is_lost(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let retry = Retry::fixed(millis(20));
+    for options in [Options::new(), Options::new().retry(retry)] {
+        let branch = async || {
+            lock.run_with(options.clone(), alone.work_for(300)).await.unwrap();
+        };
+        let outer = async {
+            tokio::join!(branch(), branch());
+        };
+        let short = Options::new().max_hold(millis(150));
+        // A task of its own has no section around it that would stop it.
+        let owner = Owner::new();
+        let scope = owner.scope(async {
+            let guard = lock.lock_with(short.reentrant()).await.unwrap();
+            outer.await;
+            drop(guard);
+        });
+        soon("both branches", scope).await;
+    }
+    assert_eq!(alone.runs(), 4);
+    eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
+}
+
+async fn branches_exclude_each_other_when_the_guard_beside_them_is_released(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let scope = Owner::new().scope(async {
+        let guard = lock.lock_with(Options::new().reentrant()).await.unwrap();
+        let (entered, is_in) = tokio::sync::oneshot::channel();
+        let first = lock.run(async {
+            entered.send(()).unwrap();
+            alone.work_for(100).await;
+        });
+        let second = async {
+            is_in.await.unwrap();
+            guard.release().await.unwrap();
+            lock.run(alone.work()).await.unwrap();
+        };
+        tokio::join!(async { first.await.unwrap() }, second);
+    });
+    soon("both branches", scope).await;
+    assert_eq!(alone.runs(), 2);
+    bench.assert_nothing_left().await;
+}
+
+async fn branches_that_outlive_their_section_exclude_each_other(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    for retry in [None, Some(Retry::fixed(millis(20)))] {
+        let options = retry.into_iter().fold(Options::new(), Options::retry);
+        let mut branches: Vec<_> =
+            (0..2).map(|_| Box::pin(lock.run_with(options.clone(), alone.work_for(100)))).collect();
+        // One of them is in and the other waits when the section around them ends.
+        let outer = lock.run(async {
+            let both = join_all(branches.iter_mut());
+            assert!(tokio::time::timeout(millis(50), both).await.is_err());
+        });
+        soon("the section", outer).await.unwrap();
+        for done in soon("both branches", join_all(branches)).await {
+            done.unwrap();
+        }
+    }
+    assert_eq!(alone.runs(), 4);
+    bench.assert_nothing_left().await;
+}
+
+async fn branches_that_read_and_one_that_writes_exclude_each_other(bench: &Bench) {
+    let (client, alone) = (bench.client().await, Alone::default());
+    let lock = client.rw_lock(&bench.key("a")).unwrap();
+    for outer in [lock.read(), lock.write()] {
+        for writes_first in [true, false] {
+            let branches = async {
+                let (write, read) = (lock.write().run(alone.work()), lock.read().run(alone.work()));
+                let (one, other) = if writes_first {
+                    tokio::join!(write, read)
+                } else {
+                    let (read, write) = tokio::join!(read, write);
+                    (write, read)
+                };
+                one.unwrap();
+                other.unwrap();
+            };
+            soon("both branches", outer.run(branches)).await.unwrap();
+        }
+    }
+    assert_eq!(alone.runs(), 8);
+    // Those who read meet.
+    let meeting = tokio::sync::Barrier::new(2);
+    let reads = async || lock.read().run(meeting.wait()).await.map(drop);
+    let both = lock.read().run(async { tokio::join!(reads(), reads()) });
+    let (one, other) = soon("those who read", both).await.unwrap();
+    one.and(other).unwrap();
+    bench.assert_nothing_left().await;
+}
+
+/// Each reads, and waits for the other to leave so that it can write.
+async fn branches_that_would_wait_for_each_other_are_told(bench: &Bench) {
+    let lock = bench.client().await.rw_lock(&bench.key("a")).unwrap();
+    let branch = async || {
+        lock.read()
+            .run(async {
+                tokio::time::sleep(millis(50)).await;
+                lock.write().run(async {}).await
+            })
+            .await
+            .unwrap()
+    };
+    let branches = lock.read().run(async { tokio::join!(branch(), branch()) });
+    let (one, other) = soon("neither waits for ever", branches).await.unwrap();
+    let told = one.err().or(other.err()).expect("one of them is told");
+    assert_eq!(told.kind(), ErrorKind::Conflict, "{told}");
+    bench.assert_nothing_left().await;
+}
+
+async fn the_scope_of_the_same_owner_is_inside(bench: &Bench) {
+    let (lock, owner) = (bench.lock("a").await, Owner::new());
+    let inner = async || owner.scope(async { lock.run(count(&lock)).await }).await;
+    let outer = owner.scope(lock.run(async {
+        assert!(owner.scope(async { current() }).await.is_some());
+        inner().await
+    }));
+    assert_eq!(soon("it goes in again", outer).await.unwrap().unwrap(), 2);
     bench.assert_nothing_left().await;
 }
 
@@ -349,6 +485,48 @@ async fn a_section_that_is_cancelled_releases(bench: &Bench) {
         is_in = is_in => is_in.unwrap(),
     }
     eventually("the lock is free", async || !lock.is_locked().await.unwrap()).await;
+}
+
+/// What the work drops at its end, it drops under the lock.
+async fn a_section_that_is_cancelled_is_gone_before_its_lock_is(bench: &Bench) {
+    struct Slow(Arc<AtomicU32>, Lock);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let lock = self.1.clone();
+            let asked = std::thread::spawn(move || {
+                // Nothing is waited for: a release has the time to be there first.
+                std::thread::sleep(millis(100));
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(lock.try_lock()).unwrap().is_some()
+            });
+            self.0.store(1 + u32::from(asked.join().unwrap()), Ordering::SeqCst);
+        }
+    }
+    let (client, lock) = client_and_lock(bench).await;
+    let other = bench.lock("a").await;
+    let run = |free: &Arc<AtomicU32>| {
+        let slow = Slow(Arc::clone(free), other.clone());
+        async move {
+            let _slow = slow;
+            std::future::pending::<()>().await;
+        }
+    };
+    for way in 0..3 {
+        let free = Arc::new(AtomicU32::new(0));
+        let work = run(&free);
+        let _: Result<_, tokio::time::error::Elapsed> = match way {
+            0 => tokio::time::timeout(millis(100), lock.run(work)).await,
+            1 => tokio::time::timeout(millis(100), lock.run_with(Options::new(), work)).await,
+            _ if bench.kind() != Kind::Reentrant => return,
+            _ => {
+                let key = bench.key("a");
+                let with = client.with_lock(&key, Options::new(), async |_| work.await);
+                tokio::time::timeout(millis(100), with).await
+            }
+        };
+        assert_eq!(free.load(Ordering::SeqCst), 1, "another was let in before the work was gone, way {way}");
+        eventually("it is released", async || !lock.is_locked().await.unwrap()).await;
+    }
 }
 
 async fn a_section_that_takes_long_is_hinted_at(bench: &Bench) {

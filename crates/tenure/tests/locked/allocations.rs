@@ -1,4 +1,4 @@
-//! What the attribute costs over taking the lock by hand: nothing.
+//! What the attribute costs over taking the lock by hand: nothing, and no more where it is nested.
 
 use allocation_counter::measure;
 use tenure::{Client, Error};
@@ -38,4 +38,49 @@ fn the_attribute_allocates_nothing_but_the_key() {
     let (attribute, hand) = (count(true), count(false));
     println!("per call: {} by attribute, {} by hand", attribute / 100, hand / 100);
     assert!(attribute <= hand + 5, "{attribute} by attribute, {hand} by hand");
+}
+
+macro_rules! nested {
+    ($($name:ident calls $next:ident;)*) => {$(
+        #[tenure::locked(client = locks, key = "nested", lease = "6s")]
+        async fn $name(locks: &Client) -> Result<usize, Error> {
+            $next(locks).await
+        }
+    )*};
+}
+
+nested! {
+    one calls two;
+    two calls three;
+    three calls four;
+    four calls five;
+    five calls six;
+    six calls seven;
+    seven calls eight;
+    eight calls innermost;
+}
+
+#[tenure::locked(client = locks, key = "nested", lease = "6s")]
+async fn innermost(locks: &Client) -> Result<usize, Error> {
+    let room = [1u8; 1000];
+    locks.lock("nested")?.is_locked().await?;
+    Ok(room.len())
+}
+
+/// Each level makes room for itself, and not for the one inside it once more.
+#[test]
+fn nested_sections_take_room_once() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let locks = runtime.block_on(tenure::connect("memory:")).unwrap();
+    let sizes = [
+        size_of_val(&innermost(&locks)),
+        size_of_val(&eight(&locks)),
+        size_of_val(&seven(&locks)),
+        size_of_val(&two(&locks)),
+        size_of_val(&one(&locks)),
+    ];
+    println!("innermost, 8, 7, 2 and 1: {sizes:?} bytes");
+    let level = sizes[1] - sizes[0];
+    assert!(sizes[4] - sizes[0] <= 8 * level + 100, "{sizes:?}");
+    assert_eq!(runtime.block_on(one(&locks)).unwrap(), 1000);
 }
