@@ -4,14 +4,14 @@
 mod state;
 
 use self::state::{Phase, State};
-use crate::acquire::Taken;
+use crate::acquire::Seats;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
 use crate::scope::Within;
 use crate::{Clock, Error, Moment, Owner};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Kind, Token};
 use tokio::sync::Notify;
@@ -29,6 +29,8 @@ pub(crate) struct Granted {
     pub(crate) owner: Option<Owner>,
     /// It was asked for by a section: only what is inside it may go in again.
     pub(crate) section: bool,
+    /// Those of what its owner holds of the lock already, if it does.
+    pub(crate) seats: Option<Arc<Seats>>,
     /// An earlier request for it is still unanswered.
     pub(crate) ghost: bool,
 }
@@ -47,9 +49,9 @@ pub(crate) struct Hold {
     /// Whether a section began it.
     pub(crate) section: bool,
     state: Mutex<State>,
-    /// Of sections that are in again.
-    seats: Mutex<Vec<Taken>>,
-    /// Tells everyone who waits for a loss, or for a seat, to look again.
+    /// Of sections that are in again; made when they are.
+    seats: OnceLock<Arc<Seats>>,
+    /// Tells everyone who waits for a loss to look again.
     pub(crate) changed: Notify,
 }
 
@@ -122,7 +124,7 @@ pub(crate) struct Due {
 impl Hold {
     pub(crate) fn new(granted: Granted, token: Token, terms: Terms, sent: Moment) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let Granted { kind, key, claim, under, owner, section, ghost } = granted;
+        let Granted { kind, key, claim, under, owner, section, seats, ghost } = granted;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
@@ -143,7 +145,7 @@ impl Hold {
             scheduled: None,
         };
         let state = Mutex::new(state);
-        let (seats, changed) = (Mutex::default(), Notify::new());
+        let (seats, changed) = (seats.map(OnceLock::from).unwrap_or_default(), Notify::new());
         Self { kind, key, claim, under, number, token, owner, section, state, seats, changed }
     }
 
@@ -156,9 +158,14 @@ impl Hold {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seats that are taken.
-    pub(crate) fn seats(&self) -> MutexGuard<'_, Vec<Taken>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The seats of all that its owner holds of the lock.
+    pub(crate) fn seats(&self) -> &Arc<Seats> {
+        self.seats.get_or_init(Arc::default)
+    }
+
+    /// Whether the section that began it is still in.
+    pub(crate) fn is_of_section(&self) -> bool {
+        self.section && self.lock().entry(FIRST_ENTRY).is_some()
     }
 
     /// Where one entry stands at this moment, judged by the clock, not by whether anybody has noticed yet.
@@ -561,6 +568,7 @@ mod tests {
             under: Vec::new(),
             owner: None,
             section: false,
+            seats: None,
             ghost: false,
         };
         let terms = Terms { lease, renew_every: Some(lease / 3), warn_after: None, max_hold: None, at_least: None };

@@ -3,6 +3,8 @@
 use crate::hold::Hold;
 use crate::inner::Inner;
 use crate::{Current, Owner};
+use futures_util::FutureExt;
+use futures_util::future::lazy;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 use tenure_kernel::Key;
@@ -44,10 +46,14 @@ tokio::task_local! {
     static SCOPE: Scope;
 }
 
-/// Runs a future under an owner: outside of all sections, but for those of the same owner.
+/// Runs a future under an owner: outside of all sections, but for those of the same owner that it is first polled in.
 pub(crate) fn under<F: Future>(owner: Owner, future: F) -> impl Future<Output = F::Output> {
-    let same = SCOPE.try_with(|scope| scope.section.clone().filter(|_| scope.owner == owner));
-    SCOPE.scope(Scope { owner, section: same.ok().flatten() }, future)
+    // Not in an async block, which would make room for the future twice.
+    let first = lazy(move |_| {
+        let same = SCOPE.try_with(|scope| scope.section.clone().filter(|_| scope.owner == owner));
+        SCOPE.scope(Scope { owner, section: same.ok().flatten() }, future)
+    });
+    first.flatten()
 }
 
 /// Runs a future as the inside of a section. To be called where the section was entered.

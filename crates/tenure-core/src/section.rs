@@ -45,7 +45,7 @@ impl Section {
             Tries::Once => Patience::Once,
             Tries::AsSaid => Patience::of(options, client.shared.clock.now()),
         };
-        let whose = Whose { owner: Some(owner.clone()), section: true };
+        let whose = Whose { owner: Some(owner.clone()), section: true, seats: None };
         let (kind, entered) = match sort {
             Sort::Lock(kind) => (kind, acquire_for(client, (kind, &key), options, patience, whose).await?),
             Sort::Semaphore(of) => (Kind::Semaphore, take(client, &key, of, options, patience, whose).await?),
@@ -161,10 +161,13 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future drops the work and releases the lock.
-    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, Error> {
-        let section = self.enter(&self.client().options).await?;
-        let value = section.run(pin!(work)).await?;
-        section.leave().await.map(|()| value)
+    #[allow(clippy::manual_async_fn, reason = "an async fn would make room for the work three times")]
+    pub fn run<F: Future>(&self, work: F) -> impl Future<Output = Result<F::Output, Error>> + use<'_, F> {
+        async move {
+            let section = self.enter(&self.client().options).await?;
+            let value = section.run(pin!(work)).await?;
+            section.leave().await.map(|()| value)
+        }
     }
 
     /// Runs work under the lock, with other options.
@@ -176,10 +179,17 @@ impl Lock {
     /// # Cancel safety
     ///
     /// As [`run`](Lock::run).
-    pub async fn run_with<F: Future>(&self, options: Options, work: F) -> Result<F::Output, Error> {
-        let section = self.enter(&options).await?;
-        let value = section.run(pin!(work)).await?;
-        section.leave().await.map(|()| value)
+    #[allow(clippy::manual_async_fn, reason = "as above")]
+    pub fn run_with<F: Future>(
+        &self,
+        options: Options,
+        work: F,
+    ) -> impl Future<Output = Result<F::Output, Error>> + use<'_, F> {
+        async move {
+            let section = self.enter(&options).await?;
+            let value = section.run(pin!(work)).await?;
+            section.leave().await.map(|()| value)
+        }
     }
 
     async fn enter(&self, options: &Options) -> Result<Section, Error> {

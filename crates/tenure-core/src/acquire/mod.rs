@@ -9,7 +9,7 @@ mod way;
 
 pub(crate) use at_once::{AtOnce, at_once};
 pub(crate) use reenter::reenter;
-pub(crate) use seat::{Seat, Taken};
+pub(crate) use seat::{Seat, Seats};
 
 use self::again::{Again, Schedule};
 use self::armed::Armed;
@@ -120,12 +120,14 @@ pub(crate) struct Whose {
     pub(crate) owner: Option<Owner>,
     /// Whether a section asks for it: then others of the owner's go in again only from inside it.
     pub(crate) section: bool,
+    /// Those of what the owner holds already.
+    pub(crate) seats: Option<Arc<Seats>>,
 }
 
 impl Whose {
     /// What the options say.
     pub(crate) fn of(options: &Options) -> Result<Self, Error> {
-        Ok(Self { owner: options.resolve_owner()?, section: false })
+        Ok(Self { owner: options.resolve_owner()?, section: false, seats: None })
     }
 }
 
@@ -164,7 +166,7 @@ pub(crate) async fn acquire_for(
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
-    whose: Whose,
+    mut whose: Whose,
 ) -> Result<Result<Guard, Contended>, Error> {
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
@@ -172,11 +174,12 @@ pub(crate) async fn acquire_for(
     let mut seat = None;
     if let Some(owner) = &whose.owner {
         let mut held = held(client, key, owner, whose.section);
+        whose.seats = held.first().map(|hold| Arc::clone(hold.seats()));
         if whose.section
-            && let Some(outermost) = held.first()
+            && let Some(seats) = &whose.seats
         {
             refuse_own((kind, key), &held, began)?;
-            match Box::pin(seat::take(client, outermost, (kind, key), options, patience)).await? {
+            match Box::pin(seat::take(client, seats, (kind, key), options, patience)).await? {
                 Ok(taken) => seat = Some(taken),
                 Err(contended) => return Ok(Err(contended)),
             }
@@ -185,15 +188,16 @@ pub(crate) async fn acquire_for(
         }
         let now = client.shared.clock.now();
         refuse_own((kind, key), &held, now)?;
-        if let Some(hold) = held.iter().find(|hold| is_same(kind, hold)) {
+        // The outermost may be over, and one inside of it not.
+        for hold in held.iter().filter(|hold| is_same(kind, hold) && hold.is_live(now)) {
             if let Some(guard) = Box::pin(reenter(client, hold, options, patience)).await? {
                 return Ok(Ok(guard.on(seat)));
             }
-        } else {
-            // On the other side of a read-write lock it goes in under all that it holds, or it would wait for itself.
-            let held = held.iter().filter(|hold| hold.is_live(now));
-            under.extend(held.flat_map(|hold| hold.lineage().cloned()));
         }
+        // On the other side of a read-write lock it goes in under all that it holds, or it would wait for itself.
+        let now = client.shared.clock.now();
+        let other_side = held.iter().filter(|hold| kind.is_side() && hold.kind != kind && hold.is_live(now));
+        under.extend(other_side.flat_map(|hold| hold.lineage().cloned()));
     }
     let obtained = obtain(client, (kind, key), options, patience, Asker { whose, under, demand: None }).await?;
     Ok(obtained.map(|guard| guard.on(seat)))
@@ -205,7 +209,7 @@ fn held(client: &Inner, key: &Key, owner: &Owner, section: bool) -> Vec<Arc<Hold
     let mut held = scope::enclosing(client, key, owner);
     for hold in client.owned(key, owner) {
         let known = held.iter().any(|known| Arc::ptr_eq(known, &hold));
-        let apart = section && hold.section;
+        let apart = section && hold.is_of_section();
         if !known && !apart {
             held.push(hold);
         }
@@ -220,7 +224,7 @@ fn is_same(kind: Kind, hold: &Hold) -> bool {
 
 /// Refuses one who would wait for itself: what it holds it can neither go into again nor stand under.
 fn refuse_own((kind, key): (Kind, &Key), held: &[Arc<Hold>], now: Moment) -> Result<(), Error> {
-    if held.iter().any(|hold| is_same(kind, hold)) {
+    if held.iter().any(|hold| is_same(kind, hold) && hold.is_live(now)) {
         return Ok(());
     }
     let in_the_way = |hold: &&Arc<Hold>| hold.is_live(now) && !(kind.is_side() && hold.kind.is_side());

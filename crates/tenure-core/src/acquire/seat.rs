@@ -1,22 +1,36 @@
 //! Going in again from inside a section: one at a time, or several who read.
 //!
 //! Sections that lie within each other are in at the same time. Those that lie beside each other, the branches of a `join!`,
-//! are not, although the store would let both in: to the store they are one claim. So whoever goes in again takes a seat in the
-//! outermost hold that it is inside of, and keeps it for as long as its guard lives, whatever becomes of that hold.
+//! are not, although the store would let both in: to the store they are one owner. So whoever goes in again takes a seat among
+//! those of all that the owner holds of the lock, and keeps it for as long as its guard lives, whatever becomes of the holds.
 
 use super::again::{Again, Schedule};
 use super::{Contended, Patience};
-use crate::hold::Hold;
 use crate::inner::Inner;
 use crate::{Error, ErrorKind, Options, scope};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_kernel::{Key, Kind};
+use tokio::sync::Notify;
 
-/// The right to be in again under a hold.
+/// The seats that are taken, of all that an owner holds of one lock.
+#[derive(Debug, Default)]
+pub(crate) struct Seats {
+    taken: Mutex<Vec<Taken>>,
+    /// Rung when somebody leaves.
+    left: Notify,
+}
+
+impl Seats {
+    fn lock(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to be in again.
 pub(crate) struct Seat {
-    hold: Arc<Hold>,
+    seats: Arc<Seats>,
     number: u64,
 }
 
@@ -29,14 +43,14 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.hold.seats().retain(|taken| taken.number != self.number);
-        self.hold.changed.notify_waiters();
+        self.seats.lock().retain(|taken| taken.number != self.number);
+        self.seats.left.notify_waiters();
     }
 }
 
 /// A seat that is taken.
 #[derive(Debug)]
-pub(crate) struct Taken {
+struct Taken {
     number: u64,
     reads: bool,
     /// How many inside of it wait for others to leave.
@@ -45,7 +59,7 @@ pub(crate) struct Taken {
 
 /// One who wants a seat.
 struct Asking<'a> {
-    hold: &'a Hold,
+    seats: &'a Seats,
     reads: bool,
     /// The seats that it is inside of.
     around: Vec<u64>,
@@ -62,7 +76,7 @@ enum Answer {
 impl Asking<'_> {
     fn ask(&mut self) -> Answer {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let mut seats = self.hold.seats();
+        let mut seats = self.seats.lock();
         let around = &self.around;
         let goes_with = |taken: &Taken| around.contains(&taken.number) || (self.reads && taken.reads);
         let mut in_the_way = seats.iter().filter(|taken| !goes_with(taken)).peekable();
@@ -86,30 +100,30 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         if self.waits {
-            let mut seats = self.hold.seats();
+            let mut seats = self.seats.lock();
             seats.iter_mut().filter(|taken| self.around.contains(&taken.number)).for_each(|taken| taken.waiting -= 1);
         }
     }
 }
 
-/// Waits for a seat in a hold, as one who wants a lock of this kind.
+/// Waits for a seat among these, as one who wants a lock of this kind.
 pub(super) async fn take(
     client: &Inner,
-    hold: &Arc<Hold>,
+    seats: &Arc<Seats>,
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
 ) -> Result<Result<Seat, Contended>, Error> {
     let clock = &client.shared.clock;
     let began = clock.now();
-    let mut asking = Asking { hold, reads: kind == Kind::Read, around: scope::seats(), waits: false };
+    let mut asking = Asking { seats, reads: kind == Kind::Read, around: scope::seats(), waits: false };
     let mut schedule = Schedule::new(options.retry);
     loop {
-        let mut changed = pin!(hold.changed.notified());
+        let mut changed = pin!(seats.left.notified());
         // Registered before the look, so that whoever leaves between look and sleep is not missed.
         changed.as_mut().enable();
         match asking.ask() {
-            Answer::Seated(number) => return Ok(Ok(Seat { hold: Arc::clone(hold), number })),
+            Answer::Seated(number) => return Ok(Ok(Seat { seats: Arc::clone(seats), number })),
             Answer::Wait => {}
             Answer::Never => return Err(rivals(key)),
         }

@@ -25,7 +25,10 @@ cases!("sections":
     branches_exclude_each_other_when_the_guard_beside_them_is_released,
     branches_that_outlive_their_section_exclude_each_other,
     branches_that_read_and_one_that_writes_exclude_each_other,
+    branches_beside_guards_of_both_sides_exclude_each_other,
     branches_that_would_wait_for_each_other_are_told,
+    a_section_goes_in_again_although_the_one_around_it_is_lost,
+    a_section_goes_in_beside_a_guard_that_outlived_another,
     the_scope_of_the_same_owner_is_inside,
     a_branch_that_does_not_wait_is_told_who_is_in,
     a_branch_that_polls_gives_up_when_it_said,
@@ -289,6 +292,71 @@ async fn branches_that_read_and_one_that_writes_exclude_each_other(bench: &Bench
     bench.assert_nothing_left().await;
 }
 
+/// What the branches are inside of is several holds, which come and go.
+async fn branches_beside_guards_of_both_sides_exclude_each_other(bench: &Bench) {
+    let (client, alone) = (bench.client().await, Alone::default());
+    let lock = client.rw_lock(&bench.key("a")).unwrap();
+    let mine = || Options::new().reentrant();
+    let reads_and_writes = Owner::new().scope(async {
+        let guard = lock.write().lock_with(mine()).await.unwrap();
+        let branch = async || {
+            lock.read()
+                .run(async {
+                    tokio::time::sleep(millis(10)).await;
+                    lock.write().run(alone.work_for(50)).await
+                })
+                .await
+                .unwrap()
+        };
+        let (one, other) = tokio::join!(branch(), branch());
+        let told = one.err().or(other.err()).expect("one of them is told");
+        assert_eq!(told.kind(), ErrorKind::Conflict, "{told}");
+        guard.release().await.unwrap();
+    });
+    soon("both branches", reads_and_writes).await;
+    let one_is_released = Owner::new().scope(async {
+        let first = lock.read().lock_with(mine()).await.unwrap();
+        let second = lock.write().lock_with(mine()).await.unwrap();
+        let later = async {
+            tokio::time::sleep(millis(10)).await;
+            first.release().await.unwrap();
+            lock.write().run(alone.work_for(50)).await.unwrap();
+        };
+        let (done, ()) = tokio::join!(lock.write().run(alone.work_for(50)), later);
+        done.unwrap();
+        second.release().await.unwrap();
+    });
+    soon("both branches", one_is_released).await;
+    assert_eq!(alone.runs(), 3);
+    eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
+}
+
+async fn a_section_goes_in_again_although_the_one_around_it_is_lost(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let scope = Owner::new().scope(async {
+        let outer = lock.lock_with(Options::new().reentrant()).await.unwrap();
+        lock.force_release().await.unwrap();
+        soon("it is lost", outer.lost()).await;
+        let nested = lock.run(async { lock.run(count(&lock)).await });
+        assert_eq!(soon("it goes in again", nested).await.unwrap().unwrap(), 2);
+        drop(outer);
+    });
+    scope.await;
+    eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
+}
+
+async fn a_section_goes_in_beside_a_guard_that_outlived_another(bench: &Bench) {
+    let lock = bench.lock("a").await;
+    let scope = Owner::new().scope(async {
+        let taken = lock.run(async { lock.lock_with(Options::new().reentrant()).await.unwrap() });
+        let guard = taken.await.unwrap();
+        assert_eq!(soon("it goes in again", lock.run(count(&lock))).await.unwrap(), 2);
+        guard.release().await.unwrap();
+    });
+    scope.await;
+    bench.assert_nothing_left().await;
+}
+
 /// Each reads, and waits for the other to leave so that it can write.
 async fn branches_that_would_wait_for_each_other_are_told(bench: &Bench) {
     let lock = bench.client().await.rw_lock(&bench.key("a")).unwrap();
@@ -315,6 +383,10 @@ async fn the_scope_of_the_same_owner_is_inside(bench: &Bench) {
         assert!(owner.scope(async { current() }).await.is_some());
         inner().await
     }));
+    assert_eq!(soon("it goes in again", outer).await.unwrap().unwrap(), 2);
+    // Made outside, and polled inside.
+    let inner = owner.scope(async { lock.run(count(&lock)).await });
+    let outer = lock.run_with(Options::new().owner(owner.clone()), inner);
     assert_eq!(soon("it goes in again", outer).await.unwrap().unwrap(), 2);
     bench.assert_nothing_left().await;
 }
