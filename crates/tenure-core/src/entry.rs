@@ -2,7 +2,6 @@
 
 use crate::Moment;
 use crate::event::Loss;
-use crate::scope::Within;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -41,8 +40,6 @@ pub(crate) struct Entry {
     pub(crate) lost_token: Option<CancellationToken>,
     /// That of the set it belongs to, if it does.
     pub(crate) set_token: Option<CancellationToken>,
-    /// The section around the one that this is of, if it is of one that is inside another.
-    pub(crate) within: Option<Within>,
 }
 
 impl Entry {
@@ -58,7 +55,6 @@ impl Entry {
             lost: None,
             lost_token: None,
             set_token: None,
-            within: None,
         };
         entry.start(since);
         entry

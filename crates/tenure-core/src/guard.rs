@@ -106,10 +106,10 @@ impl Guard {
         self.hold.held(self.entry, self.now())
     }
 
-    /// What knows of this entry, but does not keep it.
-    pub(crate) fn entered(&self) -> Entered {
-        let seat = self.seat.as_ref().map(Seat::number);
-        Entered { client: Arc::clone(&self.client), hold: Arc::clone(&self.hold), entry: self.entry, seat }
+    /// What knows of this entry, but does not keep it, as that of a section within this one.
+    pub(crate) fn entered(&self, around: Option<Arc<Entered>>) -> Entered {
+        let (client, hold) = (Arc::clone(&self.client), Arc::clone(&self.hold));
+        Entered { client, hold, entry: self.entry, seat: self.seat.as_ref().map(Seat::number), around }
     }
 
     pub(crate) fn now(&self) -> Moment {

@@ -7,7 +7,6 @@ use self::state::{Phase, State};
 use crate::acquire::Seats;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
-use crate::scope::Within;
 use crate::{Clock, Error, Moment, Owner};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -292,18 +291,6 @@ impl Hold {
     /// For how long one entry has been in, and its lease.
     pub(crate) fn held(&self, entry: u32, now: Moment) -> Option<(Duration, Duration)> {
         self.lock().entry(entry).map(|entry| (now.since(entry.since), entry.terms.lease))
-    }
-
-    /// One entry is that of a section, which lies within this one.
-    pub(crate) fn lies_within(&self, number: u32, within: Option<Within>) {
-        if let Some(entry) = self.lock().entry_mut(number) {
-            entry.within = within;
-        }
-    }
-
-    /// The section around that of an entry.
-    pub(crate) fn within(&self, number: u32) -> Option<Within> {
-        self.lock().entry(number)?.within.clone()
     }
 
     /// Whether the claim is surely held at this moment.

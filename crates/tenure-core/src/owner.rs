@@ -66,7 +66,8 @@ impl Owner {
         self.label.as_deref().unwrap_or_default()
     }
 
-    /// Runs a future under this owner, outside of all [sections](crate::Lock::run).
+    /// Runs a future under this owner. It stays inside of the [sections](crate::Lock::run) that it is first polled in, but goes in
+    /// again only where they are of this owner: for a lock that another owner's section holds it would wait, like anybody else.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         scope::under(self.clone(), future)
     }

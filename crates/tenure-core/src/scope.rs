@@ -6,7 +6,7 @@ use crate::{Current, Owner};
 use futures_util::FutureExt;
 use futures_util::future::lazy;
 use std::future::Future;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use tenure_kernel::Key;
 
 /// One guard's part in a hold, without the duty to leave.
@@ -17,20 +17,8 @@ pub(crate) struct Entered {
     pub(crate) entry: u32,
     /// The seat it has, if it is in again.
     pub(crate) seat: Option<u64>,
-}
-
-/// The section around another. It lives for as long as what is in it, so it need not be kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Within {
-    hold: Weak<Hold>,
-    entry: u32,
-    seat: Option<u64>,
-}
-
-impl Entered {
-    fn as_within(&self) -> Within {
-        Within { hold: Arc::downgrade(&self.hold), entry: self.entry, seat: self.seat }
-    }
+    /// The section that it was entered in. It is kept, because futures can be moved out of it, and may outlive it.
+    pub(crate) around: Option<Arc<Entered>>,
 }
 
 /// What a task, or a thread, is inside of.
@@ -46,13 +34,10 @@ tokio::task_local! {
     static SCOPE: Scope;
 }
 
-/// Runs a future under an owner: outside of all sections, but for those of the same owner that it is first polled in.
+/// Runs a future under an owner, inside of the sections that it is first polled in.
 pub(crate) fn under<F: Future>(owner: Owner, future: F) -> impl Future<Output = F::Output> {
     // Not in an async block, which would make room for the future twice.
-    let first = lazy(move |_| {
-        let same = SCOPE.try_with(|scope| scope.section.clone().filter(|_| scope.owner == owner));
-        SCOPE.scope(Scope { owner, section: same.ok().flatten() }, future)
-    });
+    let first = lazy(move |_| SCOPE.scope(Scope { owner, section: section() }, future));
     first.flatten()
 }
 
@@ -100,19 +85,15 @@ pub fn current() -> Option<Current> {
     section().map(Current::new)
 }
 
-/// A guard's entry is that of a section, within the one that this task or thread is in.
-pub(crate) fn settle(entered: &Entered) {
-    entered.hold.lies_within(entered.entry, section().map(|around| around.as_within()));
+/// The section that one which is entered here lies within.
+pub(crate) fn around() -> Option<Arc<Entered>> {
+    section().map(Arc::new)
 }
 
 /// The sections that this task or thread is in, innermost first: the hold of each, and its seat.
 fn sections() -> impl Iterator<Item = (Arc<Hold>, Option<u64>)> {
-    let first = section().map(|section| (section.hold, section.entry, section.seat));
-    let around = |(hold, entry, _): &(Arc<Hold>, u32, Option<u64>)| {
-        let within = hold.within(*entry)?;
-        Some((within.hold.upgrade()?, within.entry, within.seat))
-    };
-    std::iter::successors(first, around).map(|(hold, _, seat)| (hold, seat))
+    std::iter::successors(section(), |section| section.around.as_deref().cloned())
+        .map(|section| (section.hold, section.seat))
 }
 
 /// The seats of the sections that this task or thread is in.

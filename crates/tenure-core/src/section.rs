@@ -6,7 +6,8 @@ use crate::guard::Guard;
 use crate::inner::Inner;
 use crate::length::Length;
 use crate::lock::Lock;
-use crate::{Client, Error, ErrorKind, Options, Owner, Sort, scope};
+use crate::scope::{self, Entered};
+use crate::{Client, Error, ErrorKind, Options, Owner, Sort};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tenure_kernel::{Key, Kind, Want};
 pub(crate) struct Section {
     guard: Guard,
     owner: Owner,
+    around: Option<Arc<Entered>>,
 }
 
 /// How to enter.
@@ -51,13 +53,14 @@ impl Section {
             Sort::Semaphore(of) => (Kind::Semaphore, take(client, &key, of, options, patience, whose).await?),
         };
         match entered {
-            Ok(guard) => {
-                scope::settle(&guard.entered());
-                Ok(Self { guard, owner })
-            }
+            Ok(guard) => Ok(Self { guard, owner, around: scope::around() }),
             // Boxed, as all that is rare, so that a lock that is free takes little room.
             Err(contended) => Err(Box::pin(Lock::new(client, kind, key).timed_out(contended)).await),
         }
+    }
+
+    fn entered(&self) -> Entered {
+        self.guard.entered(self.around.clone())
     }
 
     /// Runs the work for as long as the lock is held.
@@ -65,17 +68,17 @@ impl Section {
     /// The work is pinned where it comes from: every function that it is moved through would make room for it twice, and
     /// sections lie within each other.
     pub(crate) async fn run<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> Result<T, Error> {
-        scope::inside(self.guard.entered(), self.owner.clone(), self.guard.run(work)).await
+        scope::inside(self.entered(), self.owner.clone(), self.guard.run(work)).await
     }
 
     /// Runs the work to its end, whatever becomes of the lock.
     pub(crate) async fn finish<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> T {
-        scope::inside(self.guard.entered(), self.owner.clone(), work).await
+        scope::inside(self.entered(), self.owner.clone(), work).await
     }
 
     /// Does the work on this thread.
     pub(crate) fn finish_blocking<T>(&self, work: impl FnOnce(&Guard) -> T) -> T {
-        scope::inside_blocking(self.guard.entered(), self.owner.clone(), || work(&self.guard))
+        scope::inside_blocking(self.entered(), self.owner.clone(), || work(&self.guard))
     }
 
     /// The work is done: gives the lock back. An error if it was not held throughout.
@@ -105,8 +108,8 @@ async fn take(
     whose: Whose,
 ) -> Result<Result<Guard, Contended>, Error> {
     options.refuse_lineage()?;
-    let owner = whose.owner.as_ref();
-    if let Some(hold) = owner.and_then(|owner| scope::enclosing(client, key, owner).pop()) {
+    let around = whose.owner.as_ref().map(|owner| scope::enclosing(client, key, owner)).unwrap_or_default();
+    if let Some(hold) = around.iter().find(|hold| !hold.is_over()) {
         // It has a permit already; with none left it would wait for itself.
         return Err(own(key, hold.kind));
     }
@@ -120,7 +123,7 @@ impl Guard {
     /// Says so if the section took a good part of its lease.
     fn hint(&self) {
         let Some((held, lease)) = self.held_for().filter(|(held, lease)| *held > *lease / 3) else { return };
-        let entered = self.entered();
+        let entered = self.entered(None);
         let shared = &entered.client.shared;
         shared.say(&entered.hold, || What::Long { held, lease });
         if shared.may_hint() {

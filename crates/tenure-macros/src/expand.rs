@@ -29,7 +29,7 @@ pub(crate) fn locked(args: TokenStream, item: &TokenStream) -> TokenStream {
     })
 }
 
-fn expand(args: &Args, function: Function) -> syn::Result<TokenStream> {
+fn expand(args: &Args, mut function: Function) -> syn::Result<TokenStream> {
     if let (Form::Plain, Some(word)) = (function.form, args.on_lost.as_ref().filter(|word| *word == "cancel")) {
         let rule = "a plain function cannot be stopped: write `on_lost = finish`, or make it an async fn";
         return Err(Error::new(word.span(), rule));
@@ -40,7 +40,10 @@ fn expand(args: &Args, function: Function) -> syn::Result<TokenStream> {
         let rule = "a function that does not return cannot say that it has no lock: return `Result<Infallible, _>`";
         return Err(Error::new(span, format!("{rule}, or write `fallback = …` and `on_lost = finish`")));
     }
-    let (enter, run) = (enter(args, &function)?, run(args, &function));
+    let enter = enter(args, &function)?;
+    // Only now: a fallback is called with what the user has named.
+    function.name_all();
+    let run = run(args, &function);
     Ok(function.with_body(enter, run))
 }
 
@@ -116,8 +119,9 @@ fn enter(args: &Args, function: &Function) -> syn::Result<TokenStream> {
 /// Runs the body, and says what became of the lock.
 fn run(args: &Args, function: &Function) -> TokenStream {
     let Function { form, output, body, .. } = function;
-    let (statements, captures) = (&body.stmts, function.captures());
+    let (statements, captures, conditional) = (&body.stmts, function.captures(), function.conditional_captures());
     let captures = (!captures.is_empty()).then(|| quote!(::tenure::locked::inside(&(#(&#captures,)*));));
+    let captures = quote!(#captures #(#conditional)*);
     let (work, pinned, wait) = match form {
         Form::Plain => {
             let arrow = output.arrow();

@@ -4,11 +4,11 @@ use crate::boxed::{self, Moves};
 use crate::output::{self, Output};
 use crate::value;
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, TokenStreamExt};
+use quote::{ToTokens, TokenStreamExt, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, Error, Expr, FnArg, Item, ItemFn, Pat, PatIdent, ReturnType, Stmt, TraitItemFn};
+use syn::{Attribute, Block, Error, Expr, FnArg, Item, ItemFn, Pat, PatIdent, PatType, ReturnType, Stmt, TraitItemFn};
 
 /// Attributes that open a transaction, by their last name.
 const TRANSACTIONS: [&str; 3] = ["transaction", "transactional", "tx"];
@@ -94,7 +94,20 @@ impl Function {
         self.item.sig.inputs.iter().map(argument).collect()
     }
 
-    /// The arguments that have names in the body. It is to drop them all, also those that it does not use.
+    /// Gives a name to arguments that have none, so that the body can have them.
+    pub(crate) fn name_all(&mut self) {
+        for (number, argument) in self.item.sig.inputs.iter_mut().enumerate() {
+            if let FnArg::Typed(argument) = argument
+                && let Pat::Wild(wild) = &*argument.pat
+            {
+                let name = Ident::new(&format!("_unnamed_{number}"), value::ours(wild.span()));
+                *argument.pat = syn::parse_quote!(#name);
+            }
+        }
+    }
+
+    /// The arguments that have names in the body. It is to drop them all, also those that it does not use. What a pattern leaves out
+    /// has none.
     pub(crate) fn captures(&self) -> Vec<Ident> {
         if let Some(moves) = &self.moves {
             return moves.names().collect();
@@ -103,12 +116,26 @@ impl Function {
         for argument in &self.item.sig.inputs {
             match argument {
                 FnArg::Receiver(receiver) => names.0.push(Ident::new("self", receiver.self_token.span)),
-                // One that may not be there cannot be named.
-                FnArg::Typed(argument) if argument.attrs.iter().any(|attr| attr.path().is_ident("cfg")) => {}
+                FnArg::Typed(argument) if is_conditional(argument) => {}
                 FnArg::Typed(argument) => names.visit_pat(&argument.pat),
             }
         }
         names.0
+    }
+
+    /// Those that may not be there, each with the condition.
+    pub(crate) fn conditional_captures(&self) -> Vec<TokenStream> {
+        let typed = self.item.sig.inputs.iter().filter_map(|argument| match argument {
+            FnArg::Typed(argument) if self.moves.is_none() && is_conditional(argument) => Some(argument),
+            _ => None,
+        });
+        let captures = typed.map(|argument| {
+            let mut names = Names::default();
+            names.visit_pat(&argument.pat);
+            let (conditions, names) = (argument.attrs.iter().filter(|attr| is_condition(attr)), names.0);
+            quote!(#(#conditions)* ::tenure::locked::inside(&(#(&#names,)*));)
+        });
+        captures.collect()
     }
 
     /// The function that first enters and then runs.
@@ -130,6 +157,14 @@ impl Function {
         }
         item.into_token_stream()
     }
+}
+
+fn is_condition(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg")
+}
+
+fn is_conditional(argument: &PatType) -> bool {
+    argument.attrs.iter().any(is_condition)
 }
 
 /// The names in a pattern.

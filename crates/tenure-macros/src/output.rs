@@ -4,10 +4,11 @@ use crate::value;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::visit::Visit;
+use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    GenericArgument, PathArguments, ReturnType, Signature, Token, Type, TypeInfer, TypeParamBound, TypeTraitObject,
+    GenericArgument, ParenthesizedGenericArguments, PathArguments, PathSegment, ReturnType, Signature, Token, Type,
+    TypeInfer, TypeParamBound, TypeTraitObject,
 };
 
 /// What the function returns, or what its future does.
@@ -104,12 +105,28 @@ impl<'a> Visit<'a> for Infers {
     }
 }
 
-/// Whether a function that returns this returns before its work is done.
+/// Whether a function that returns this returns before its work is done: there is a future in it, by its own name.
 pub(crate) fn is_future(ty: &Type) -> bool {
-    match ty {
-        Type::ImplTrait(opaque) => opaque.bounds.iter().any(is_future_bound),
-        other => output_of_box(other).is_some(),
+    let mut futures = Futures(false);
+    futures.visit_type(ty);
+    futures.0
+}
+
+/// Whether there is a future in a type. What a closure in it returns is the closure's.
+struct Futures(bool);
+
+impl<'a> Visit<'a> for Futures {
+    fn visit_type_param_bound(&mut self, bound: &'a TypeParamBound) {
+        self.0 |= is_future_bound(bound);
+        visit::visit_type_param_bound(self, bound);
     }
+
+    fn visit_path_segment(&mut self, segment: &'a PathSegment) {
+        self.0 |= ["BoxFuture", "LocalBoxFuture"].iter().any(|name| segment.ident == name);
+        visit::visit_path_segment(self, segment);
+    }
+
+    fn visit_parenthesized_generic_arguments(&mut self, _: &'a ParenthesizedGenericArguments) {}
 }
 
 fn is_future_bound(bound: &TypeParamBound) -> bool {

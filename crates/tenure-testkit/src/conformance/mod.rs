@@ -39,6 +39,7 @@ mod waiting;
 mod alarms;
 mod basics;
 mod bounds;
+mod branches;
 mod cancelling;
 mod closing;
 mod crowds;

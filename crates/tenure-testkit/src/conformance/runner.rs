@@ -3,8 +3,8 @@
 use super::bench::Bench;
 use super::case::Case;
 use super::{
-    Fixture, alarms, basics, bounds, cancelling, closing, crowds, dropping, entries, events, fair, fenced, forcing,
-    input, latch, leases, lines, multi, nested, permits, read_write, semaphore, sides, simple,
+    Fixture, alarms, basics, bounds, branches, cancelling, closing, crowds, dropping, entries, events, fair, fenced,
+    forcing, input, latch, leases, lines, multi, nested, permits, read_write, semaphore, sides, simple,
 };
 use super::{late, looking, losses, owners, retrying, sections, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -69,6 +69,7 @@ fn of_mutexes() -> Vec<Case> {
         entries::cases(),
         owners::cases(),
         sections::cases(),
+        branches::cases(),
         leases::cases(),
         losses::cases(),
         forcing::cases(),

@@ -31,4 +31,16 @@ fn by_another_name() -> Work {
     Box::pin(future)
 }
 
+#[tenure::locked(key = "a")]
+fn in_a_result() -> Result<impl Future<Output = Answer>, tenure::Error> {
+    let future = async { Ok(()) };
+    Ok(future)
+}
+
+#[tenure::locked(key = "a")]
+fn beside_something() -> Result<(u8, Pin<Box<dyn Future<Output = Answer>>>), tenure::Error> {
+    let future = async { Ok(()) };
+    Ok((1, Box::pin(future)))
+}
+
 fn main() {}

@@ -1,6 +1,7 @@
 //! Arguments are dropped under the lock, used or not, and a policy is read before it.
 
 #![deny(warnings)]
+#![allow(unexpected_cfgs)]
 
 use std::sync::{Arc, Mutex, RwLock};
 use tenure::{Client, Error, Memory, Policy};
@@ -20,12 +21,12 @@ impl Drop for Noted {
 }
 
 #[tenure::locked(client = locks, key = "a")]
-async fn unused(locks: &Client, _one: Noted, (_two, _): (Noted, u32)) -> Result<u32, Error> {
+async fn unused(locks: &Client, _one: Noted, (_two, _): (Noted, u32), _: Noted, #[cfg(not(none))] _three: Noted) -> Result<u32, Error> {
     Ok(1)
 }
 
 #[tenure::locked(client = locks, key = "a")]
-fn unused_by_a_thread(locks: &Client, _one: Noted, (_two, _): (Noted, u32)) -> Result<u32, Error> {
+fn unused_by_a_thread(locks: &Client, _one: Noted, (_two, _): (Noted, u32), _: Noted, #[cfg(not(none))] _three: Noted) -> Result<u32, Error> {
     Ok(1)
 }
 
@@ -55,12 +56,12 @@ async fn main() {
     let locks = Client::new(Memory::new()).unwrap();
     let held = Arc::new(Mutex::new(Vec::new()));
     let noted = || Noted { locks: locks.clone(), held: Arc::clone(&held) };
-    assert_eq!(is_send(unused(&locks, noted(), (noted(), 1))).await.unwrap(), 1);
-    assert_eq!(*held.lock().unwrap(), [true, true]);
-    std::thread::scope(|threads| {
-        threads.spawn(|| unused_by_a_thread(&locks, noted(), (noted(), 1)).unwrap());
-    });
+    assert_eq!(is_send(unused(&locks, noted(), (noted(), 1), noted(), noted())).await.unwrap(), 1);
     assert_eq!(*held.lock().unwrap(), [true; 4]);
+    std::thread::scope(|threads| {
+        threads.spawn(|| unused_by_a_thread(&locks, noted(), (noted(), 1), noted(), noted()).unwrap());
+    });
+    assert_eq!(*held.lock().unwrap(), [true; 8]);
 
     // One attempt has no retries, whatever the policy says.
     let settings = Settings(RwLock::new(Policy::seed()));
