@@ -133,11 +133,7 @@ impl Guard {
     /// One who asks under this hold, for the same owner.
     pub(crate) fn next_of_kin(&self) -> Asker {
         let under = self.hold.lineage().cloned().collect();
-        let whose = Whose {
-            owner: self.hold.owner.clone(),
-            section: self.hold.section,
-            seats: Some(Arc::clone(self.hold.seats())),
-        };
+        let whose = Whose { owner: self.hold.owner.clone(), section: self.hold.section };
         Asker { whose, under, demand: None }
     }
 

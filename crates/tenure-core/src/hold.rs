@@ -4,13 +4,12 @@
 mod state;
 
 use self::state::{Phase, State};
-use crate::acquire::Seats;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
 use crate::{Clock, Error, Moment, Owner};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Kind, Token};
 use tokio::sync::Notify;
@@ -28,8 +27,6 @@ pub(crate) struct Granted {
     pub(crate) owner: Option<Owner>,
     /// It was asked for by a section: only what is inside it may go in again.
     pub(crate) section: bool,
-    /// Those of what its owner holds of the lock already, if it does.
-    pub(crate) seats: Option<Arc<Seats>>,
     /// An earlier request for it is still unanswered.
     pub(crate) ghost: bool,
 }
@@ -48,8 +45,6 @@ pub(crate) struct Hold {
     /// Whether a section began it.
     pub(crate) section: bool,
     state: Mutex<State>,
-    /// Of sections that are in again; made when they are.
-    seats: OnceLock<Arc<Seats>>,
     /// Tells everyone who waits for a loss to look again.
     pub(crate) changed: Notify,
 }
@@ -123,7 +118,7 @@ pub(crate) struct Due {
 impl Hold {
     pub(crate) fn new(granted: Granted, token: Token, terms: Terms, sent: Moment) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let Granted { kind, key, claim, under, owner, section, seats, ghost } = granted;
+        let Granted { kind, key, claim, under, owner, section, ghost } = granted;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
@@ -144,8 +139,8 @@ impl Hold {
             scheduled: None,
         };
         let state = Mutex::new(state);
-        let (seats, changed) = (seats.map(OnceLock::from).unwrap_or_default(), Notify::new());
-        Self { kind, key, claim, under, number, token, owner, section, state, seats, changed }
+        let changed = Notify::new();
+        Self { kind, key, claim, under, number, token, owner, section, state, changed }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -155,11 +150,6 @@ impl Hold {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The seats of all that its owner holds of the lock.
-    pub(crate) fn seats(&self) -> &Arc<Seats> {
-        self.seats.get_or_init(Arc::default)
     }
 
     /// Whether the section that began it is still in.
@@ -555,7 +545,6 @@ mod tests {
             under: Vec::new(),
             owner: None,
             section: false,
-            seats: None,
             ghost: false,
         };
         let terms = Terms { lease, renew_every: Some(lease / 3), warn_after: None, max_hold: None, at_least: None };

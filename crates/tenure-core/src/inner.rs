@@ -1,19 +1,23 @@
 //! A client's insides: what its locks and guards share.
 
+use crate::acquire::Seats;
 use crate::hold::Hold;
 use crate::keeper::Keeper;
 use crate::queue::Queue;
 use crate::shared::Shared;
 use crate::wakeups::Hub;
-use crate::{Options, Owner};
+use crate::{Options, Owner, scope};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tenure_kernel::Key;
 
+/// A lock as one owner has it.
+type Lock = (Key, u64);
+
 /// Who holds what, by key and owner. Of a read-write lock, an owner may hold both sides.
-type Owned = HashMap<(Key, u64), Vec<Weak<Hold>>>;
+type Owned = HashMap<Lock, Vec<Weak<Hold>>>;
 
 /// A client's insides. When the last client, lock and guard are gone, the thread finishes its chores and ends.
 pub(crate) struct Inner {
@@ -27,6 +31,8 @@ pub(crate) struct Inner {
     /// How long an endless wait puts up with a store that never answered.
     pub(crate) first_answer_within: Duration,
     owned: Mutex<Owned>,
+    /// Of what an owner holds of a lock, for as long as anybody has one or waits for one.
+    seats: Mutex<HashMap<Lock, Weak<Seats>>>,
     pub(crate) keeper: tokio::sync::Mutex<Keeper>,
 }
 
@@ -49,6 +55,7 @@ impl Inner {
             answer_within,
             first_answer_within,
             owned: Mutex::default(),
+            seats: Mutex::default(),
             keeper: tokio::sync::Mutex::new(keeper),
         }
     }
@@ -60,6 +67,11 @@ impl Inner {
         holds.into_iter().flatten().filter_map(Weak::upgrade).collect()
     }
 
+    /// Whether an owner holds something on a key that it could go into again from here.
+    pub(crate) fn holds(&self, key: &Key, owner: &Owner) -> bool {
+        !self.owned(key, owner).is_empty() || !scope::enclosing(self, key, owner).is_empty()
+    }
+
     /// Remembers whose a new hold is.
     pub(crate) fn remember(&self, hold: &Arc<Hold>) {
         if let Some(owner) = &hold.owner {
@@ -69,6 +81,22 @@ impl Inner {
                 holds.push(Arc::downgrade(hold));
             }
         }
+    }
+
+    /// The seats of all that an owner holds of a lock. They do not depend on what becomes of the holds.
+    pub(crate) fn seats(&self, key: &Key, owner: &Owner) -> Arc<Seats> {
+        let mut all = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (key.clone(), owner.number());
+        if let Some(seats) = all.get(&place).and_then(Weak::upgrade) {
+            return seats;
+        }
+        // Those that nobody has, or waits for, go when there are twice as many.
+        if all.len() == all.capacity() {
+            all.retain(|_, seats| seats.strong_count() > 0);
+        }
+        let seats = Arc::default();
+        all.insert(place, Arc::downgrade(&seats));
+        seats
     }
 
     /// Forgets whose a hold was.

@@ -52,6 +52,9 @@ impl Chore {
                     0 => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
                     _ => match (hold.tally(now), leaving.cancel) {
                         (Some(tally), _) => tally,
+                        // The last to go tells the store, and must be the one to hear that it was ours to the end. A request
+                        // of this entry's that arrives after it finds nothing to go into, unless the lock is kept.
+                        (None, Some(_)) if leaving.keep_until.is_none() && hold.was_released() => return None,
                         // All are out; but this entry may yet arrive.
                         (None, Some(_)) => Tally { entries: 0, change: u32::MAX, lease: leaving.lease },
                         (None, None) => return None,
@@ -134,4 +137,47 @@ async fn finish(shared: &Arc<Shared>, chore: Chore) {
         }
     }
     shared.chore_done();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use crate::entry::Terms;
+    use crate::hold::{Granted, Left};
+
+    /// A hold of one that went in again and was cancelled before it had an answer, and of whom the outermost has left too.
+    fn left_by_all(at_least: Option<Duration>) -> (Chore, Moment) {
+        let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
+        let granted = Granted {
+            kind: Kind::Reentrant,
+            key: Key::new("k").unwrap(),
+            claim: Claim::new("client", 1),
+            under: Vec::new(),
+            owner: None,
+            section: false,
+            ghost: false,
+        };
+        let terms = Terms { lease, renew_every: None, warn_after: None, max_hold: None, at_least };
+        let hold = Arc::new(Hold::new(granted, 1, terms, now));
+        let again = hold.prepare_entry(terms, now).unwrap();
+        let Left::Well(leaving) = hold.leave(again, now, true) else { panic!("the lease runs") };
+        let Left::Well(last) = hold.leave(tenure_kernel::FIRST_ENTRY, now, false) else { panic!("the lease runs") };
+        assert_eq!((leaving.left, last.left), (1, 0));
+        (Chore::Leave { hold, leaving }, now)
+    }
+
+    #[test]
+    fn one_that_was_cancelled_does_not_release_what_the_last_releases() {
+        let (chore, now) = left_by_all(None);
+        assert_eq!(chore.operation(now), None, "the last would be told that the lock was not its own any more");
+    }
+
+    #[test]
+    fn one_that_was_cancelled_is_refused_by_a_lock_that_is_kept() {
+        let (chore, now) = left_by_all(Some(Duration::from_secs(30)));
+        let operation = chore.operation(now);
+        let is_refused = |operation: &Operation| matches!(operation, Operation::Release { left: 0, keep, cancel: Some(_), .. } if !keep.is_zero());
+        assert!(operation.as_ref().is_some_and(is_refused), "{operation:?}");
+    }
 }

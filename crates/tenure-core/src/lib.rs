@@ -6,6 +6,7 @@ mod acquire;
 mod agenda;
 mod backend;
 pub mod blocking;
+mod busy;
 mod card;
 mod client;
 mod clock;

@@ -4,7 +4,7 @@ use crate::acquire::{Contended, Patience, acquire};
 use crate::event::What;
 use crate::guard::Guard;
 use crate::inner::Inner;
-use crate::{Card, Error, Moment, Options};
+use crate::{Card, Error, Moment, Options, Owner};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,6 +118,11 @@ impl Lock {
         Self { client: Arc::clone(client), kind, key }
     }
 
+    /// Whether an owner holds it by this client.
+    pub(crate) fn is_held_by(&self, owner: &Owner) -> bool {
+        self.client.holds(&self.key, owner)
+    }
+
     pub(crate) fn client(&self) -> &Arc<Inner> {
         &self.client
     }
@@ -195,7 +200,7 @@ impl Lock {
             None => match self.client.shared.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
                 Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
                 // They were before us because the store is silent.
-                Err(error) if error.is_transient() && !self.was_answered(waited) => {
+                Err(error) if error.is_transient() && !self.was_busy(waited) => {
                     return Error::from_store(Some(&self.key), error);
                 }
                 _ => None,
@@ -208,11 +213,11 @@ impl Lock {
         Error::timeout((self.kind, &self.key), waited, holder, card)
     }
 
-    /// Whether the store has answered anybody of this client's while we waited.
-    fn was_answered(&self, waited: Duration) -> bool {
+    /// Whether the store has told anybody of this client's that the lock is busy while we waited.
+    fn was_busy(&self, waited: Duration) -> bool {
         let shared = &self.client.shared;
         let began = shared.clock.now().since_zero().saturating_sub(waited + ASK_WHO);
-        shared.was_heard_from_since(Moment::at(began))
+        shared.busy.was_seen_since(&self.key, Moment::at(began))
     }
 
     /// One attempt: the guard, or none if somebody else holds the lock.

@@ -8,11 +8,13 @@ mod part;
 pub use self::answer::{Ended, GiveAnyway, IsNoFuture, MakeTheFunctionAsync, Skips, Tells, TellsLoss, is_busy};
 pub use self::part::Part;
 
+use crate::inner::Inner;
 use crate::section::{self, Tries};
 use crate::{Client, Error, Options, Policy};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tenure_kernel::Key;
 
 static UNLOCKED: AtomicU64 = AtomicU64::new(0);
 
@@ -115,7 +117,7 @@ pub async fn enter(
     policy: &Policy,
     key: String,
 ) -> Result<Section, Error> {
-    enter_with(site, client, policy, key, policy.terms()).await
+    enter_with(site, client, policy, key, |_, _| policy.terms()).await
 }
 
 /// The same, with the policy's options as the caller has changed them.
@@ -124,7 +126,7 @@ async fn enter_with(
     client: Result<Client, Error>,
     policy: &Policy,
     key: String,
-    options: Options,
+    options: impl FnOnce(&Inner, &Key) -> Options,
 ) -> Result<Section, Error> {
     if !policy.is_enabled() {
         site.runs_unlocked();
@@ -136,6 +138,7 @@ async fn enter_with(
     let key = if prefix.is_empty() { key } else { format!("{prefix}{key}") };
     let tries = if policy.once() { Tries::Once } else { Tries::AsSaid };
     let lock = (policy.get_kind(), client.key(&key)?);
+    let options = options(client.inner(), &lock.1);
     let section = section::Section::enter(client.inner(), lock, &options, tries).await?;
     Ok(Section(Some(section)))
 }

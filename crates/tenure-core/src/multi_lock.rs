@@ -8,7 +8,7 @@ pub use guard::MultiGuard;
 
 use self::take::{InTheWay, Taking, Wait};
 use crate::lock::Lock;
-use crate::{Error, Options};
+use crate::{Error, Options, Owner};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,11 @@ pub struct MultiLock {
 }
 
 impl MultiLock {
+    /// Whether an owner holds one of them.
+    pub(crate) fn is_held_by(&self, owner: &Owner) -> bool {
+        self.locks.iter().any(|lock| lock.is_held_by(owner))
+    }
+
     /// The locks of this set. One that is named twice is one; of the two sides of a read-write lock, the one that writes is
     /// enough. Without options of their own, they are taken with those of the client that is named first.
     ///

@@ -217,7 +217,7 @@ impl Permits {
         let ids: Vec<PermitId> = (0..permits).map(|_| PermitId::fresh()).collect();
         let want = Want::Named(ids.iter().map(|id| id.0.clone()).collect());
         let asker = Asker {
-            whose: Whose { owner: None, section: false, seats: None },
+            whose: Whose { owner: None, section: false },
             under: Vec::new(),
             demand: Some(Demand { want, of: self.of }),
         };

@@ -64,8 +64,8 @@ fn section() -> Option<Entered> {
 /// The innermost guard that this task, or this thread, runs under.
 ///
 /// It is there inside [`Lock::run`](crate::Lock::run), [`Client::with_lock`](crate::Client::with_lock) and `#[locked]`
-/// functions, however deep in the calls. A task made by `spawn` is not inside, unless it is spawned on a runtime that a thread
-/// drives from inside a section: then it is one more branch of that section.
+/// functions, however deep in the calls. A task made by `spawn` is not inside, unless it is polled on a runtime that a thread
+/// drives from inside a section: for as long as that is so it is one more branch of that section, whenever it was spawned.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {

@@ -47,7 +47,7 @@ impl Section {
             Tries::Once => Patience::Once,
             Tries::AsSaid => Patience::of(options, client.shared.clock.now()),
         };
-        let whose = Whose { owner: Some(owner.clone()), section: true, seats: None };
+        let whose = Whose { owner: Some(owner.clone()), section: true };
         let (kind, entered) = match sort {
             Sort::Lock(kind) => (kind, acquire_for(client, (kind, &key), options, patience, whose).await?),
             Sort::Semaphore(of) => (Kind::Semaphore, take(client, &key, of, options, patience, whose).await?),
@@ -230,7 +230,8 @@ impl Client {
     ) -> Result<T, Error> {
         let lock = (Sort::Lock(Kind::Reentrant), self.key(key)?);
         let section = Section::enter(self.inner(), lock, &options, Tries::AsSaid).await?;
-        let value = section.run(pin!(work(&section.guard))).await?;
+        // Called inside of the section too: what a closure does before it returns a future is part of the work.
+        let value = section.run(pin!(async { work(&section.guard).await })).await?;
         section.leave().await.map(|()| value)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::agenda::Agenda;
 use crate::backend::DynBackend;
+use crate::busy::Busy;
 use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
 use crate::janitor::Chore;
@@ -33,8 +34,10 @@ pub(crate) struct Shared {
     /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
     pub(crate) tidied: Notify,
     under_way: AtomicUsize,
-    /// When the store last answered, in microseconds; zero if it never did.
-    heard_from: AtomicU64,
+    /// Whether the store has ever answered.
+    heard_from: AtomicBool,
+    /// Which locks somebody else was seen to have.
+    pub(crate) busy: Busy,
     closed: AtomicBool,
     /// Cancelled when the client is closed: those who wait for a lock wait in vain.
     pub(crate) closing: CancellationToken,
@@ -83,7 +86,8 @@ impl Shared {
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
             under_way: AtomicUsize::new(0),
-            heard_from: AtomicU64::new(0),
+            heard_from: AtomicBool::new(false),
+            busy: Busy::default(),
             closed: AtomicBool::new(false),
             closing: CancellationToken::new(),
             dead: AtomicBool::new(false),
@@ -144,17 +148,12 @@ impl Shared {
 
     /// The store has answered: it is there, whatever happens later.
     pub(crate) fn heard_from_store(&self) {
-        self.heard_from.store(micros(self.clock.now()), Ordering::Relaxed);
+        self.heard_from.store(true, Ordering::Relaxed);
     }
 
     /// Whether the store has ever answered.
     pub(crate) fn was_heard_from(&self) -> bool {
-        self.heard_from.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether the store has answered anybody of this client's since then.
-    pub(crate) fn was_heard_from_since(&self, then: Moment) -> bool {
-        self.heard_from.load(Ordering::Relaxed) >= micros(then)
+        self.heard_from.load(Ordering::Relaxed)
     }
 
     /// Has the store do something with a lock.
@@ -299,9 +298,4 @@ impl Shared {
         }
         self.say(hold, || What::Alarm(Alarm { owner, held, lease, reason }));
     }
-}
-
-/// A moment as a number; never zero.
-fn micros(moment: Moment) -> u64 {
-    u64::try_from(moment.since_zero().as_micros()).unwrap_or(u64::MAX).max(1)
 }

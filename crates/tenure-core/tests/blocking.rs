@@ -271,6 +271,58 @@ fn sections_of_threads_and_of_tasks_lie_within_each_other() {
     assert!(client.list("*").unwrap().is_empty());
 }
 
+/// Whether a branch is let in does not depend on whether the section of another branch has been gone into again.
+#[test]
+fn a_guard_of_a_branch_does_not_go_into_the_section_of_another() {
+    let [_, threads] = runtimes();
+    let client = client();
+    let (outer, inner, by_thread) =
+        (client.as_async().lock("x").unwrap(), client.as_async().lock("y").unwrap(), client.lock("y").unwrap());
+    let task = async move {
+        let (entered, is_in) = tokio::sync::oneshot::channel();
+        let (tried, done) = tokio::sync::oneshot::channel();
+        let section = inner.run(async {
+            inner.run(async {}).await.unwrap();
+            entered.send(()).unwrap();
+            done.await.unwrap();
+        });
+        let beside = async {
+            is_in.await.unwrap();
+            let refused = tokio::task::block_in_place(|| by_thread.lock_timeout(Duration::from_millis(50)).map(drop));
+            tried.send(()).unwrap();
+            refused
+        };
+        let both = Box::pin(outer.run(async { tokio::join!(section, beside) }));
+        let (section, beside) = both.await.unwrap();
+        section.unwrap();
+        assert_eq!(beside.unwrap_err().kind(), ErrorKind::Timeout);
+    };
+    threads.block_on(threads.spawn(task)).unwrap();
+    assert!(client.list("*").unwrap().is_empty());
+}
+
+/// What a thread holds it goes into again, whoever's section it is in meanwhile.
+#[test]
+fn a_thread_goes_in_again_from_inside_of_anybodys_section() {
+    let [_, threads] = runtimes();
+    let client = client();
+    let (held, other) = (client.lock("x").unwrap(), client.lock("y").unwrap());
+    let brief = || Options::new().wait(SECOND);
+    let again = || held.lock_with(brief()).unwrap().release().unwrap();
+    let guard = held.lock().unwrap();
+    let stranger = brief().owner(tenure_core::Owner::new());
+    assert_eq!(other.run_with(stranger.clone(), again).unwrap(), Release::StillHeld(1));
+    // Also inside of a task's section, which the thread runs itself.
+    let section = client.as_async().lock("y").unwrap();
+    let task = section.run(async { tokio::task::block_in_place(again) });
+    assert_eq!(threads.block_on(task).unwrap(), Release::StillHeld(1));
+    guard.release().unwrap();
+    // And what it holds by a section of its own.
+    let nested = held.run(|| other.run_with(stranger, || held.run_with(brief(), || 7).unwrap()).unwrap());
+    assert_eq!(nested.unwrap(), 7);
+    assert!(client.list("*").unwrap().is_empty());
+}
+
 /// A value that a thread drops when it ends.
 struct Last(Arc<Mutex<Option<bool>>>);
 

@@ -195,10 +195,13 @@ fn escaped(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// Splits at the colon that is no path's.
+/// Splits at the colon that is no path's, and in no text or brackets.
 fn format_of(inside: &str) -> Option<(&str, &str)> {
     let mut end = inside.len();
     while let Some(at) = inside[..end].rfind(':') {
+        if inside[at..].contains(['"', '\'', ']', ')']) {
+            return None;
+        }
         if !inside[..at].ends_with(':') {
             return Some((&inside[..at], inside[at + 1..].trim()));
         }
@@ -222,6 +225,7 @@ mod tests {
             ("nightly", r#"::std::string::String::from("lock:nightly")"#),
             ("a:{b}", r#"::std::format!("lock:a:{}",::tenure::locked::Part(&b))"#),
             ("{b:raw}", r#"::std::format!("lock:{}",b)"#),
+            (r#"{b["c:d"]}"#, r#"::std::format!("lock:{}",::tenure::locked::Part(&b["c:d"]))"#),
             ("{ b : raw }", r#"::std::format!("lock:{}",b)"#),
             (
                 "{self.region}/{order.id()}",

@@ -74,7 +74,8 @@ mod value;
 ///
 /// * `retry = fixed("100ms", tries = 10)`: after the same pause every time
 /// * `retry = linear("100ms", tries = 10)`: after the same pause and up to 50 ms more
-/// * `retry = exponential("60ms", max = "2s", tries = 100)`: after pauses that grow by half, 2 s at most unless said
+/// * `retry = exponential("60ms", max = "2s", tries = 100)`: after pauses that grow by half, to 2 s unless said, and up to
+///   50 ms more
 ///
 /// # When the lock is not obtained
 ///
@@ -82,9 +83,11 @@ mod value;
 /// the store cannot be reached, or because there is no client. Or it does what it was told:
 ///
 /// * `fallback = path` calls another function with the same arguments, which returns the same type. Of an async
-///   function it is an async one.
+///   function it is an async one. A type that has no place for an error needs `on_lost = finish` besides, for a lock that is
+///   lost is no reason to call it: the body has begun.
 /// * `on_busy = skip` returns `()`, `None`, `Ok(())` or `Ok(None)` if another holds the lock, and only then: a store
-///   that fails is not busy, and its error is returned or goes to the `fallback`.
+///   that fails is not busy, and its error is returned or goes to the `fallback`. So a function that returns a bare `()` or
+///   `Option` needs a `fallback` besides.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
@@ -115,7 +118,7 @@ mod value;
 /// # Plain functions
 ///
 /// They wait on their thread, as `tenure::blocking` does; calls inside of calls on one thread go in again. In an async
-/// task they would block its runtime: call them in `spawn_blocking`, or make them async.
+/// task they would block its runtime: call them in `spawn_blocking` or `block_in_place`, or make them async.
 ///
 /// ```
 /// use tenure::{Client, Error, Memory};

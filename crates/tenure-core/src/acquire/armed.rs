@@ -85,7 +85,7 @@ impl<'a> Armed<'a> {
     }
 
     pub(super) fn into_guard(mut self, token: u64, options: &Options, whose: Whose, sent: Moment) -> Guard {
-        let Whose { owner, section, seats } = whose;
+        let Whose { owner, section } = whose;
         let granted = Granted {
             kind: self.kind,
             key: self.key.clone(),
@@ -93,7 +93,6 @@ impl<'a> Armed<'a> {
             under: std::mem::take(&mut self.under),
             owner,
             section,
-            seats,
             ghost: self.ghost,
         };
         let hold = Arc::new(Hold::new(granted, token, terms(options), sent));

@@ -32,7 +32,7 @@ pub(crate) async fn at_once(
     let shared = &client.shared;
     let (whose, under) = (Whose::of(options)?, options.lineage()?);
     if let Some(owner) = &whose.owner
-        && locks.iter().any(|(_, key)| !held(client, key, owner, false).is_empty())
+        && locks.iter().any(|(_, key)| !held(client, key, owner).is_empty())
     {
         // What it holds already it goes into again, which is another step.
         return Ok(AtOnce::OneByOne);

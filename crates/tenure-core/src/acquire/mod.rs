@@ -120,14 +120,12 @@ pub(crate) struct Whose {
     pub(crate) owner: Option<Owner>,
     /// Whether a section asks for it: then others of the owner's go in again only from inside it.
     pub(crate) section: bool,
-    /// Those of what the owner holds already.
-    pub(crate) seats: Option<Arc<Seats>>,
 }
 
 impl Whose {
     /// What the options say.
     pub(crate) fn of(options: &Options) -> Result<Self, Error> {
-        Ok(Self { owner: options.resolve_owner()?, section: false, seats: None })
+        Ok(Self { owner: options.resolve_owner()?, section: false })
     }
 }
 
@@ -166,25 +164,23 @@ pub(crate) async fn acquire_for(
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
-    mut whose: Whose,
+    whose: Whose,
 ) -> Result<Result<Guard, Contended>, Error> {
     let _attempt = client.shared.attempt()?;
     let began = client.shared.clock.now();
     let mut under = options.lineage()?;
     let mut seat = None;
     if let Some(owner) = &whose.owner {
-        let mut held = held(client, key, owner, whose.section);
-        whose.seats = held.first().map(|hold| Arc::clone(hold.seats()));
-        if whose.section
-            && let Some(seats) = &whose.seats
-        {
+        let mut held = held(client, key, owner);
+        if whose.section && !held.is_empty() {
             refuse_own((kind, key), &held, began)?;
-            match Box::pin(seat::take(client, seats, (kind, key), options, patience)).await? {
+            let seats = client.seats(key, owner);
+            match Box::pin(seat::take(client, &seats, (kind, key), options, patience)).await? {
                 Ok(taken) => seat = Some(taken),
                 Err(contended) => return Ok(Err(contended)),
             }
             // Whoever had the seat before may have been long, and this may be over.
-            held = self::held(client, key, owner, whose.section);
+            held = self::held(client, key, owner);
         }
         let now = client.shared.clock.now();
         refuse_own((kind, key), &held, now)?;
@@ -203,14 +199,13 @@ pub(crate) async fn acquire_for(
     Ok(obtained.map(|guard| guard.on(seat)))
 }
 
-/// What an owner holds of a lock, outermost first. A section does not go into what another section of the same owner holds
-/// that it is not inside of: they are branches of one task, and exclude each other.
-fn held(client: &Inner, key: &Key, owner: &Owner, section: bool) -> Vec<Arc<Hold>> {
+/// What an owner holds of a lock, outermost first. Nobody goes into what a section of the same owner holds without being inside of
+/// it: they are branches of one task, and exclude each other.
+fn held(client: &Inner, key: &Key, owner: &Owner) -> Vec<Arc<Hold>> {
     let mut held = scope::enclosing(client, key, owner);
     for hold in client.owned(key, owner) {
         let known = held.iter().any(|known| Arc::ptr_eq(known, &hold));
-        let apart = section && hold.is_of_section();
-        if !known && !apart {
+        if !known && !hold.is_of_section() {
             held.push(hold);
         }
     }
@@ -359,9 +354,8 @@ impl<'a> Attempt<'a> {
                     // One attempt is one answer: a connection that was found dead at once gets another chance.
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
-                    // A last attempt that had no time left to be answered says nothing of a store that answers others.
-                    let answers = self.busy.is_some() || shared.was_heard_from_since(self.began);
-                    let hasty = answers && within < self.client.answer_within;
+                    // A last attempt that had no time left to be answered says nothing of a lock that is known to be busy.
+                    let hasty = within < self.client.answer_within && shared.busy.was_seen_since(self.key, self.began);
                     if hasty && self.patience.is_worn_out(self.client, self.began) {
                         return self.not_obtained();
                     }
@@ -439,6 +433,7 @@ impl<'a> Attempt<'a> {
             let (holder, ahead) = (&busy.holder, busy.ahead);
             self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone(), ahead });
         }
+        self.client.shared.busy.saw(self.key, seen);
         self.busy = Some((busy, seen));
     }
 

@@ -14,17 +14,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_kernel::{Key, Kind};
 use tokio::sync::Notify;
 
-/// The seats that are taken, of all that an owner holds of one lock.
+/// The seats of all that an owner holds of one lock.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
-    taken: Mutex<Vec<Taken>>,
+    room: Mutex<Room>,
     /// Rung when somebody leaves.
     left: Notify,
 }
 
+/// Which seats are taken, and who waits for one.
+#[derive(Debug, Default)]
+struct Room {
+    taken: Vec<Taken>,
+    waiting: Vec<Wish>,
+}
+
 impl Seats {
-    fn lock(&self) -> MutexGuard<'_, Vec<Taken>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -43,7 +50,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.lock().retain(|taken| taken.number != self.number);
+        self.seats.lock().taken.retain(|taken| taken.number != self.number);
         self.seats.left.notify_waiters();
     }
 }
@@ -53,45 +60,78 @@ impl Drop for Seat {
 struct Taken {
     number: u64,
     reads: bool,
-    /// How many inside of it wait for others to leave.
-    waiting: u32,
 }
 
 /// One who wants a seat.
+#[derive(Debug, Clone)]
+struct Wish {
+    /// The number that its seat is to have.
+    number: u64,
+    reads: bool,
+    /// The seats that it is inside of: none of them is left before it is done.
+    around: Vec<u64>,
+}
+
+impl Wish {
+    fn is_inside(&self, seat: u64) -> bool {
+        self.around.contains(&seat)
+    }
+
+    /// Whether the seat has to be left first.
+    fn waits_for(&self, taken: &Taken) -> bool {
+        let goes_with = self.is_inside(taken.number) || (self.reads && taken.reads);
+        !goes_with
+    }
+}
+
+impl Room {
+    fn in_the_way<'a>(&'a self, wish: &'a Wish) -> impl Iterator<Item = u64> + 'a {
+        self.taken.iter().filter(|taken| wish.waits_for(taken)).map(|taken| taken.number)
+    }
+
+    /// Whether a seat that is in the way is left only when the one who wishes has left another: somebody inside of it waits for a
+    /// seat which that one is inside of, or for somebody who does.
+    fn is_in_vain(&self, wish: &Wish) -> bool {
+        let (mut todo, mut seen): (Vec<u64>, Vec<u64>) = (self.in_the_way(wish).collect(), Vec::new());
+        while let Some(seat) = todo.pop() {
+            if wish.is_inside(seat) {
+                return true;
+            }
+            if !seen.contains(&seat) {
+                seen.push(seat);
+                let inside = self.waiting.iter().filter(|other| other.is_inside(seat));
+                todo.extend(inside.flat_map(|other| self.in_the_way(other)));
+            }
+        }
+        false
+    }
+}
+
+/// One who asks for a seat, until it goes.
 struct Asking<'a> {
     seats: &'a Seats,
-    reads: bool,
-    /// The seats that it is inside of.
-    around: Vec<u64>,
-    waits: bool,
+    wish: Wish,
 }
 
 enum Answer {
-    Seated(u64),
+    Seated,
     Wait,
     /// Somebody waits for the seat that the asker is inside of, and has the one that it wants to be left.
     Never,
 }
 
 impl Asking<'_> {
-    fn ask(&mut self) -> Answer {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let mut seats = self.seats.lock();
-        let around = &self.around;
-        let goes_with = |taken: &Taken| around.contains(&taken.number) || (self.reads && taken.reads);
-        let mut in_the_way = seats.iter().filter(|taken| !goes_with(taken)).peekable();
-        if in_the_way.peek().is_none() {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            seats.push(Taken { number, reads: self.reads, waiting: 0 });
-            return Answer::Seated(number);
+    fn ask(&self) -> Answer {
+        let (mut room, wish) = (self.seats.lock(), &self.wish);
+        if room.in_the_way(wish).next().is_none() {
+            room.taken.push(Taken { number: wish.number, reads: wish.reads });
+            return Answer::Seated;
         }
-        let rival = in_the_way.any(|taken| taken.waiting > 0);
-        let mut own = seats.iter_mut().filter(|taken| around.contains(&taken.number)).peekable();
-        if rival && own.peek().is_some() {
+        if room.is_in_vain(wish) {
             return Answer::Never;
         }
-        if !std::mem::replace(&mut self.waits, true) {
-            own.for_each(|taken| taken.waiting += 1);
+        if !room.waiting.iter().any(|other| other.number == wish.number) {
+            room.waiting.push(wish.clone());
         }
         Answer::Wait
     }
@@ -99,10 +139,7 @@ impl Asking<'_> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        if self.waits {
-            let mut seats = self.seats.lock();
-            seats.iter_mut().filter(|taken| self.around.contains(&taken.number)).for_each(|taken| taken.waiting -= 1);
-        }
+        self.seats.lock().waiting.retain(|other| other.number != self.wish.number);
     }
 }
 
@@ -114,16 +151,18 @@ pub(super) async fn take(
     options: &Options,
     patience: Patience,
 ) -> Result<Result<Seat, Contended>, Error> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
     let clock = &client.shared.clock;
     let began = clock.now();
-    let mut asking = Asking { seats, reads: kind == Kind::Read, around: scope::seats(), waits: false };
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let asking = Asking { seats, wish: Wish { number, reads: kind == Kind::Read, around: scope::seats() } };
     let mut schedule = Schedule::new(options.retry);
     loop {
         let mut changed = pin!(seats.left.notified());
         // Registered before the look, so that whoever leaves between look and sleep is not missed.
         changed.as_mut().enable();
         match asking.ask() {
-            Answer::Seated(number) => return Ok(Ok(Seat { seats: Arc::clone(seats), number })),
+            Answer::Seated => return Ok(Ok(Seat { seats: Arc::clone(seats), number })),
             Answer::Wait => {}
             Answer::Never => return Err(rivals(key)),
         }
@@ -151,8 +190,8 @@ pub(super) async fn take(
 fn rivals(key: &Key) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        "another branch of the same task reads and waits to write, and for this one to leave, so that neither would ever get \
-         in: write before the branches part, or one after the other",
+        "another branch of the same task waits for this one to leave, and this one for it, so that neither would ever get in: \
+         go in before the branches part, or one after the other",
     )
     .about(key)
 }

@@ -75,7 +75,7 @@ impl Lock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn lock_with(&self, options: Options) -> Result<Guard, Error> {
-        wait_for(self.0.lock_with(for_this_thread(options))).map(Guard::new)
+        wait_for(self.0.lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread)))).map(Guard::new)
     }
 
     /// Waits for the lock unless the token is cancelled first, by any thread: none then, and nothing is left behind.
@@ -103,7 +103,8 @@ impl Lock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn lock_unless_with(&self, token: &CancellationToken, options: Options) -> Result<Option<Guard>, Error> {
-        Ok(wait_unless(token, self.0.lock_with(for_this_thread(options)))?.map(Guard::new))
+        Ok(wait_unless(token, self.0.lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread))))?
+            .map(Guard::new))
     }
 
     /// One attempt: the guard, or none if somebody else holds the lock.
@@ -131,7 +132,8 @@ impl Lock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn try_lock_with(&self, options: Options) -> Result<Option<Guard>, Error> {
-        Ok(wait_for(self.0.try_lock_with(for_this_thread(options)))?.map(Guard::new))
+        Ok(wait_for(self.0.try_lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread))))?
+            .map(Guard::new))
     }
 
     /// Whether anybody holds the lock.

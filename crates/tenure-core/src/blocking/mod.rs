@@ -29,8 +29,8 @@
 //!
 //! # The thread is the owner
 //!
-//! Every lock is taken for the calling thread, unless [`Options::owner`](crate::Options::owner) names somebody else: a
-//! thread that holds it goes in again, past all waiters, and threads exclude each other, also those that share a handle.
+//! Every lock is taken for the calling thread, unless [`Options::owner`](crate::Options::owner) names somebody else or the thread
+//! runs in somebody's [scope](crate::Owner::scope) or section, that of a task for instance: a thread that holds it goes in again, past all waiters, and threads exclude each other, also those that share a handle.
 //! [`Options::reentrant`](crate::Options::reentrant) means the thread here too. Every outermost hold has a claim and a token of
 //! its own. A second client in the same process is somebody else, and so is every async task. Semaphores have no owner:
 //! whoever has a permit and asks for another gets another.
@@ -43,7 +43,7 @@
 //! # Async code
 //!
 //! A thread that drives async tasks must not block. There, every method that waits for anything panics and says so, before
-//! it does anything. Inside `tokio::task::spawn_blocking`, and on any thread that drives no tasks, it works.
+//! it does anything. Inside `tokio::task::spawn_blocking` and `block_in_place`, and on any thread that drives no tasks, it works.
 //!
 //! # Ending a wait
 //!

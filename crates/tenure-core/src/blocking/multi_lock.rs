@@ -80,7 +80,7 @@ impl MultiLock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn lock_with(&self, options: Options) -> Result<MultiGuard, Error> {
-        wait_for(self.0.lock_with(for_this_thread(options))).map(MultiGuard::new)
+        wait_for(self.0.lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread)))).map(MultiGuard::new)
     }
 
     /// Waits for all of them unless the token is cancelled first, by any thread: none then, and none of them is held.
@@ -108,7 +108,8 @@ impl MultiLock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn lock_unless_with(&self, token: &CancellationToken, options: Options) -> Result<Option<MultiGuard>, Error> {
-        Ok(wait_unless(token, self.0.lock_with(for_this_thread(options)))?.map(MultiGuard::new))
+        Ok(wait_unless(token, self.0.lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread))))?
+            .map(MultiGuard::new))
     }
 
     /// One attempt: the guard, or none if somebody else holds one of the locks.
@@ -136,6 +137,7 @@ impl MultiLock {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn try_lock_with(&self, options: Options) -> Result<Option<MultiGuard>, Error> {
-        Ok(wait_for(self.0.try_lock_with(for_this_thread(options)))?.map(MultiGuard::new))
+        Ok(wait_for(self.0.try_lock_with(for_this_thread(options, |thread| self.0.is_held_by(thread))))?
+            .map(MultiGuard::new))
     }
 }

@@ -14,14 +14,16 @@ thread_local! {
 }
 
 /// The same options, for this thread unless they name somebody, or it runs in somebody's scope: that of a task which may block,
-/// for instance.
-pub(crate) fn for_this_thread(options: Options) -> Options {
+/// for instance. What the thread itself holds, by what is told here, it goes into again from inside of any scope, or it would wait
+/// for itself.
+pub(crate) fn for_this_thread(options: Options, holds: impl FnOnce(&Owner) -> bool) -> Options {
     match options.owner {
         Ownership::Given(_) => options,
         // A thread that ends, and has no owner any more, holds nothing that it could go into again.
         Ownership::Fresh | Ownership::Ambient => {
-            let own = || OWNER.try_with(Owner::clone).unwrap_or_default();
-            options.owner(Owner::current().unwrap_or_else(own))
+            let own = OWNER.try_with(Owner::clone).unwrap_or_default();
+            let scope = Owner::current().filter(|_| !holds(&own));
+            options.owner(scope.unwrap_or(own))
         }
     }
 }

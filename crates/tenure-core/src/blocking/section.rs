@@ -79,7 +79,8 @@ fn run<T>(
     options: Options,
     work: impl FnOnce(&Guard) -> T,
 ) -> Result<T, Error> {
-    let (lock, options) = ((Sort::Lock(kind), key.clone()), for_this_thread(options));
+    let (lock, options) =
+        ((Sort::Lock(kind), key.clone()), for_this_thread(options, |thread| client.holds(key, thread)));
     let section = wait_for(Section::enter(client, lock, &options, Tries::AsSaid))?;
     let value = section.finish_blocking(work);
     wait_for(section.leave()).map(|()| value)

@@ -106,7 +106,7 @@ impl Semaphore {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn acquire_with(&self, permits: u32, options: Options) -> Result<Guard, Error> {
-        wait_for(self.0.acquire_with(permits, for_this_thread(options))).map(Guard::new)
+        wait_for(self.0.acquire_with(permits, for_this_thread(options, |_| false))).map(Guard::new)
     }
 
     /// Waits for a permit unless the token is cancelled first, by any thread: none then, and nothing is left behind.
@@ -139,7 +139,7 @@ impl Semaphore {
         permits: u32,
         options: Options,
     ) -> Result<Option<Guard>, Error> {
-        Ok(wait_unless(token, self.0.acquire_with(permits, for_this_thread(options)))?.map(Guard::new))
+        Ok(wait_unless(token, self.0.acquire_with(permits, for_this_thread(options, |_| false)))?.map(Guard::new))
     }
 
     /// One attempt: the guard, or none if there is no permit to be had now.
@@ -181,7 +181,7 @@ impl Semaphore {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn try_acquire_with(&self, permits: u32, options: Options) -> Result<Option<Guard>, Error> {
-        Ok(wait_for(self.0.try_acquire_with(permits, for_this_thread(options)))?.map(Guard::new))
+        Ok(wait_for(self.0.try_acquire_with(permits, for_this_thread(options, |_| false)))?.map(Guard::new))
     }
 
     /// How many permits are to be had now, as [`Semaphore::available`](crate::Semaphore::available).

@@ -2,7 +2,9 @@
 
 use super::{Ended, Site, enter_with};
 use crate::blocking::{for_this_thread, wait_for};
+use crate::inner::Inner;
 use crate::{Client, Error, Policy};
+use tenure_kernel::Key;
 
 /// A section that was entered, or one whose lock is switched off.
 #[must_use = "a section that is not run releases its lock at once"]
@@ -29,7 +31,8 @@ pub fn enter(
         site.runs_unlocked();
         return Ok(Section(super::Section(None)));
     }
-    wait_for(enter_with(site, client, policy, key, for_this_thread(policy.terms()))).map(Section)
+    let options = |client: &Inner, key: &Key| for_this_thread(policy.terms(), |thread| client.holds(key, thread));
+    wait_for(enter_with(site, client, policy, key, options)).map(Section)
 }
 
 impl Section {

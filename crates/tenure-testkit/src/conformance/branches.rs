@@ -22,6 +22,7 @@ cases!("branches":
     branches_that_read_and_one_that_writes_exclude_each_other,
     branches_beside_guards_of_both_sides_exclude_each_other,
     branches_that_would_wait_for_each_other_are_told,
+    a_branch_waits_for_one_inside_of_which_others_wait,
     a_branch_that_does_not_wait_is_told_who_is_in,
     a_branch_that_polls_gives_up_when_it_said,
     a_branch_that_is_cancelled_lets_the_next_one_in,
@@ -257,6 +258,29 @@ async fn branches_that_would_wait_for_each_other_are_told(bench: &Bench) {
     let (one, other) = soon("neither waits for ever", branches).await.unwrap();
     let told = one.err().or(other.err()).expect("one of them is told");
     assert_eq!(told.kind(), ErrorKind::Conflict, "{told}");
+    bench.assert_nothing_left().await;
+}
+
+/// What waits inside of the branch that is in waits for its own sibling, and not for the one who comes late.
+async fn a_branch_waits_for_one_inside_of_which_others_wait(bench: &Bench) {
+    let (lock, alone) = (bench.lock("a").await, Alone::default());
+    let (entered, is_in) = tokio::sync::oneshot::channel();
+    let twins = lock.run(async {
+        let one = lock.run(async {
+            entered.send(()).unwrap();
+            alone.work_for(100).await;
+        });
+        let (one, other) = tokio::join!(one, lock.run(alone.work()));
+        one.and(other).unwrap();
+    });
+    let late = async {
+        is_in.await.unwrap();
+        lock.run(alone.work()).await
+    };
+    let branches = lock.run(lock.run(async { tokio::join!(twins, late) }));
+    let (twins, late) = soon("all are served", branches).await.unwrap().unwrap();
+    twins.and(late).unwrap();
+    assert_eq!(alone.runs(), 3);
     bench.assert_nothing_left().await;
 }
 

@@ -17,6 +17,7 @@ cases!("late":
     a_last_attempt_without_time_for_an_answer_is_no_silence,
     a_silent_store_is_unavailable_to_everyone_in_line,
     a_busy_store_is_no_silence_to_who_is_second_in_line,
+    a_store_that_answers_others_is_silent_all_the_same,
     waits_by_policy_end_as_they_began,
 );
 
@@ -185,6 +186,20 @@ async fn a_busy_store_is_no_silence_to_who_is_second_in_line(bench: &Bench) {
         let error = outcome.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     }
+}
+
+/// Nobody has said that the lock is busy, whatever else the store has said meanwhile.
+async fn a_store_that_answers_others_is_silent_all_the_same(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let _other = client.lock_of(bench.kind(), &bench.key("b")).unwrap().lock_with(renewed(300)).await.unwrap();
+    let mut events = client.events();
+    tap.lose_acquires(true);
+    let waiting = tokio::spawn(async move { lock.lock_timeout(millis(600)).await });
+    heard(&mut events, "the store answers", |what| matches!(what, What::Renewed)).await;
+    let error = soon("the wait ends", waiting).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    tap.lose_acquires(false);
 }
 
 async fn waits_by_policy_end_as_they_began(bench: &Bench) {

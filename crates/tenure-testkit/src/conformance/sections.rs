@@ -6,13 +6,15 @@
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tenure_core::{Client, ErrorKind, Kind, Lock, Options, Owner, Retry, What, current};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tenure_core::{Client, ErrorKind, Guard, Kind, Lock, Options, Owner, Retry, What, current};
 
 cases!("sections":
     a_section_runs_under_its_lock_and_releases_it,
     a_section_shows_its_guard,
+    what_a_closure_does_before_its_future_is_inside,
     nested_sections_go_in_again,
     the_current_guard_is_the_innermost,
     a_spawned_task_is_not_inside,
@@ -63,6 +65,16 @@ async fn a_section_shows_its_guard(bench: &Bench) {
     });
     assert_eq!(seen.await.unwrap(), key);
     bench.assert_nothing_left().await;
+}
+
+async fn what_a_closure_does_before_its_future_is_inside(bench: &Bench) {
+    let (client, key) = (bench.client().await, bench.key("a"));
+    let section = client.with_lock(&key, Options::new(), |guard: &Guard| {
+        let (seen, token) = (current().map(|current| current.token()), guard.token());
+        async move { (seen, token) }
+    });
+    let (seen, token) = section.await.unwrap();
+    assert_eq!(seen, Some(token));
 }
 
 async fn nested_sections_go_in_again(bench: &Bench) {
@@ -248,16 +260,32 @@ async fn a_section_that_is_not_let_in_runs_nothing(bench: &Bench) {
 }
 
 async fn a_section_that_loses_its_lock_is_dropped(bench: &Bench) {
-    let lock = bench.lock("a").await;
-    let alive = Arc::new(());
-    let kept = Arc::clone(&alive);
-    let section = lock.run_with(unrenewed(200), async move {
+    /// Notes when the work is dropped.
+    struct Dropped(Arc<OnceLock<Instant>>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.set(Instant::now()).unwrap();
+        }
+    }
+    let (lock, other) = (bench.lock("a").await, bench.lock("a").await);
+    let at = Arc::new(OnceLock::new());
+    let (kept, (entered, is_in)) = (Dropped(Arc::clone(&at)), tokio::sync::oneshot::channel());
+    let next = tokio::spawn(async move {
+        is_in.await.unwrap();
+        let guard = other.lock().await.unwrap();
+        (Instant::now(), guard)
+    });
+    let section = lock.run_with(unrenewed(300), async move {
+        entered.send(()).unwrap();
         std::future::pending::<()>().await;
         drop(kept);
     });
     let error = soon("the work is stopped", section).await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(lock.key())));
-    assert_eq!(Arc::strong_count(&alive), 1, "the work was not dropped");
+    let (got_in, guard) = soon("the next gets in", next).await.unwrap();
+    let dropped = *at.get().expect("the work was dropped");
+    assert!(dropped < got_in, "the work was still there when the next got in");
+    guard.release().await.unwrap();
 }
 
 async fn a_section_that_is_put_out_at_its_end_is_told(bench: &Bench) {

@@ -177,13 +177,19 @@ async fn a_lock_that_is_lost_stops_the_body_in_time() {
 
     on_every_store(async |place: Place| {
         let (locks, stopped, ran) = (place.client().await, std::sync::Mutex::new(None), AtomicU32::new(0));
-        let began = Instant::now();
-        assert_eq!(too_long(&locks, &stopped).await.unwrap_err().kind(), ErrorKind::Lost);
-        let stopped = stopped.into_inner().unwrap().expect("the body was begun").duration_since(began);
-        // The store's lease began after the call did.
         let others = place.client().await.lock("lock:lost").unwrap();
-        let other = others.lock_timeout(Duration::from_secs(5)).await.unwrap();
-        assert!(began.elapsed() > stopped, "it ran on when another was in");
+        let next = async {
+            // Until somebody is in.
+            while !others.is_locked().await.unwrap() {
+                tokio::task::yield_now().await;
+            }
+            let other = others.lock_timeout(Duration::from_secs(5)).await.unwrap();
+            (Instant::now(), other)
+        };
+        let (lost, (got_in, other)) = tokio::join!(too_long(&locks, &stopped), next);
+        assert_eq!(lost.unwrap_err().kind(), ErrorKind::Lost);
+        let stopped = stopped.into_inner().unwrap().expect("the body was begun");
+        assert!(stopped < got_in, "it ran on when another was in");
         other.release().await.unwrap();
         assert_eq!(to_the_end(&locks, &ran).await.unwrap_err().kind(), ErrorKind::Lost);
         assert_eq!(ran.load(Ordering::SeqCst), 1);
@@ -233,4 +239,56 @@ async fn a_policy_is_data() {
     assert_eq!(by_policy(&locks, &policy.clone().enabled(false), "k").await.unwrap(), "", "it is switched off");
     let polls = Policy::new().options(Options::new().retry(Retry::fixed(Duration::from_millis(1))));
     assert_eq!(by_policy(&locks, &polls, "k").await.unwrap(), "k", "one attempt has no retries");
+}
+
+/// The seats of an owner's sections do not depend on which of its holds they find: that of a section which was lost, or a guard's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sections_of_one_owner_exclude_each_other_when_one_around_them_was_lost() {
+    #[derive(Default)]
+    struct Alone {
+        inside: AtomicU32,
+        runs: AtomicU32,
+    }
+
+    impl Alone {
+        async fn work(&self) {
+            assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are in at once");
+            for _ in 0..5 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            self.inside.fetch_sub(1, Ordering::SeqCst);
+            self.runs.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[tenure::locked(client = locks, prefix = "", key = "a", lease = "300ms", renew = false, on_lost = finish)]
+    async fn to_the_end(locks: &Client, guarded: &tokio::sync::Barrier, alone: &Alone) -> Result<(), Error> {
+        tenure::current().expect("a section").lost().await;
+        guarded.wait().await;
+        locks.lock("a")?.run(alone.work()).await
+    }
+
+    on_every_store(async |place: Place| {
+        let (locks, alone, guarded) = (place.client().await, Alone::default(), tokio::sync::Barrier::new(3));
+        let lock = locks.lock("a").unwrap();
+        let by_hand = async {
+            while !lock.is_locked().await.unwrap() {
+                tokio::task::yield_now().await;
+            }
+            let guard = lock.lock_with(Options::new().reentrant()).await.unwrap();
+            guarded.wait().await;
+            guard
+        };
+        let beside = async {
+            guarded.wait().await;
+            lock.run(alone.work()).await
+        };
+        let all = async { tokio::join!(to_the_end(&locks, &guarded, &alone), by_hand, beside) };
+        let (lost, guard, beside) = tenure::Owner::new().scope(all).await;
+        assert_eq!(lost.unwrap_err().kind(), ErrorKind::Lost);
+        beside.unwrap();
+        assert_eq!(alone.runs.load(Ordering::SeqCst), 2);
+        guard.release().await.unwrap();
+    })
+    .await;
 }
