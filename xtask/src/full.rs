@@ -1,11 +1,12 @@
 //! The long tests: `tests/full_*.rs`, and the table of what they reported.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::install::{JAVA, SERVERS};
+use crate::install::{self, JAVA, SERVERS};
 use crate::output;
 use crate::run::{self, Result};
 
@@ -58,7 +59,9 @@ fn machine() -> Result<Vec<(&'static str, String)>> {
     let mut rows = vec![("date", said("date", &["-u", "+%F"])?), ("rustc", said("rustc", &["--version"])?)];
     for program in SERVERS.iter().chain(JAVA) {
         // The rest of the line is about the build: hashes, allocators, word sizes.
-        let version = said(program.name, &["--version"])?;
+        let found = install::find(program.name).unwrap_or_else(|| program.name.into());
+        // Some say the path by which they were called, which is about this machine.
+        let version = said(&found, &["--version"])?.replacen(&found.display().to_string(), program.name, 1);
         let version: Vec<_> = version.split_whitespace().take(3).collect();
         rows.push((program.name, version.join(" ")));
     }
@@ -68,7 +71,7 @@ fn machine() -> Result<Vec<(&'static str, String)>> {
     Ok(rows)
 }
 
-fn said(program: &str, args: &[&str]) -> Result<String> {
+fn said(program: impl AsRef<OsStr>, args: &[&str]) -> Result<String> {
     let output = run::read(run::command(program).args(args))?;
     // Maven colours its version whoever reads it.
     Ok(output::plain(output.lines().next().unwrap_or_default()).trim().to_owned())

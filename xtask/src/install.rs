@@ -1,20 +1,28 @@
 //! The programs that tests and benchmarks start, servers and Java: found on the machine or installed, never skipped.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::run::{self, Result};
 
 /// A program the tests start.
 pub(crate) struct Program {
-    /// What is looked for in `PATH`.
+    /// What is looked for in `PATH` and where servers are.
     pub(crate) name: &'static str,
     /// The Debian package that has it.
     package: &'static str,
 }
 
 /// The servers; a new backend adds its line here.
-pub(crate) const SERVERS: &[Program] = &[Program { name: "redis-server", package: "redis-server" }];
+pub(crate) const SERVERS: &[Program] = &[
+    Program { name: "redis-server", package: "redis-server" },
+    // It brings `mariadb-install-db` along. Should its own server start, that one is in nobody's way: ours take free ports.
+    Program { name: "mariadbd", package: "mariadb-server" },
+];
+
+/// Where Debian puts servers, which is in the `PATH` of few but root.
+const SERVER_DIRS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// What it takes to build and run the driver in which Redisson runs; `java` itself comes with its compiler.
 pub(crate) const JAVA: &[Program] =
@@ -47,18 +55,21 @@ pub(crate) fn driver() -> Result<()> {
 }
 
 fn missing<'a>(needed: &[&'a [Program]]) -> Vec<&'a Program> {
-    needed.iter().copied().flatten().filter(|program| !in_path(program.name)).collect()
+    needed.iter().copied().flatten().filter(|program| find(program.name).is_none()).collect()
 }
 
-fn in_path(program: &str) -> bool {
-    env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+/// Where a program is, if it is on the machine.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(SERVER_DIRS.map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
 }
 
 /// What to put before `apt-get` to install a package without asking anybody, if we may.
 fn privilege() -> Option<&'static [&'static str]> {
-    if !in_path("apt-get") {
-        return None;
-    }
+    find("apt-get")?;
     if run::read(run::command("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
         return Some(&[]);
     }
@@ -99,6 +110,16 @@ mod tests {
         let advice = advice(&[&program]);
         assert!(advice.contains("not in PATH: mariadbd\n"), "{advice}");
         assert!(advice.contains("apt-get install -y --no-install-recommends mariadb-server\n"), "{advice}");
+    }
+
+    #[test]
+    fn programs_are_found_or_missing() {
+        let shell = Program { name: "sh", package: "dash" };
+        let none = Program { name: "tenure-no-such-program", package: "none" };
+        assert!(find("sh").is_some_and(|path| path.is_absolute() && path.ends_with("sh")));
+        let needed = [shell, none];
+        let missing: Vec<_> = missing(&[&needed]).iter().map(|program| program.name).collect();
+        assert_eq!(missing, ["tenure-no-such-program"]);
     }
 
     #[test]

@@ -38,5 +38,5 @@ pub mod taker;
 
 pub use self::history::{History, Report};
 pub use self::proxy::FaultProxy;
-pub use self::servers::RedisServer;
+pub use self::servers::{MariaDbServer, RedisServer};
 pub use self::taker::Taker;

@@ -3,8 +3,8 @@
 use super::Fixture;
 use super::tap::{Tap, Tapped};
 use futures_util::future::BoxFuture;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tenure_core::{Backend, Client, Joint, Key, Kind, Lock, Operation, Options, Outcome, Store, Wanted};
 
@@ -17,33 +17,44 @@ trait Site: Send + Sync {
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>>;
 }
 
-impl<F: Fixture> Site for F {
+/// A fixture, and the backend by which things are done behind every client's back. It lives for as long as the case: in some
+/// stores a hold ends with the connection that took it.
+struct Place<F: Fixture> {
+    fixture: F,
+    backstage: OnceLock<F::Backend>,
+}
+
+impl<F: Fixture> Place<F> {
+    fn backstage(&self) -> &F::Backend {
+        self.backstage.get_or_init(|| self.fixture.backend())
+    }
+}
+
+impl<F: Fixture> Site for Place<F> {
     fn store(&self) -> Store {
-        self.backend().into()
+        self.fixture.backend().into()
     }
 
     fn tapped(&self, tap: &Arc<Tap>) -> Store {
-        Tapped::new(self.backend(), tap).into()
+        Tapped::new(self.fixture.backend(), tap).into()
     }
 
     fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome> {
-        let backend = self.backend();
         Box::pin(async move {
-            let answer = backend.apply(kind, key, operation, Duration::from_secs(5)).await;
+            let answer = self.backstage().apply(kind, key, operation, Duration::from_secs(5)).await;
             answer.expect("the store answers")
         })
     }
 
     fn acquire_all<'a>(&'a self, wanted: &'a [Wanted]) -> BoxFuture<'a, Joint> {
-        let backend = self.backend();
         Box::pin(async move {
-            let answer = backend.acquire_all(wanted, Duration::from_secs(5)).await;
+            let answer = self.backstage().acquire_all(wanted, Duration::from_secs(5)).await;
             answer.expect("the store answers")
         })
     }
 
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>> {
-        Box::pin(Fixture::keys_left(self, part))
+        Box::pin(self.fixture.keys_left(part))
     }
 }
 
@@ -59,7 +70,7 @@ impl Bench {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         // Of one length and with an end, so that none is a part of another.
         let prefix = format!("case{:05}.", NEXT.fetch_add(1, Ordering::Relaxed));
-        Self { site: Box::new(fixture), kind, prefix }
+        Self { site: Box::new(Place { fixture, backstage: OnceLock::new() }), kind, prefix }
     }
 
     /// The kind of lock that the case is tried on.

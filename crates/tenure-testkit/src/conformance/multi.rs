@@ -666,8 +666,9 @@ async fn asking_again_says_the_same(bench: &Bench) {
         assert_eq!(bench.apply(one.kind, &one.key, &one.operation()).await, Outcome::Granted(*grant));
     }
     let others = wanted(bench, &["d", "b", "c"], 11);
-    let Joint::InTheWay { at: 1, answer: Ok(Outcome::Busy(busy)) } = bench.acquire_all(&others).await else {
-        panic!("the second is held")
+    let joint = bench.acquire_all(&others).await;
+    let Joint::InTheWay { at: 1, answer: Ok(Outcome::Busy(busy)) } = joint else {
+        panic!("the second is held: {joint:?}")
     };
     assert_eq!(busy.holder.unwrap().claim, all[1].claim);
     assert_eq!(bench.apply(Kind::Reentrant, &others[0].key, &Operation::Inspect).await, Outcome::Seen(None));

@@ -17,7 +17,7 @@ fn ask<T: redis::FromRedisValue>(url: &str, words: &[&str]) -> redis::RedisResul
 }
 
 /// A zombie counts as gone: whoever adopted it has yet to reap it.
-fn gone(pid: u32) -> bool {
+pub(super) fn gone(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .map_or(true, |stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }
