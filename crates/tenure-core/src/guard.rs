@@ -75,8 +75,8 @@ impl Guard {
             crate::watchdog::lose(&client.shared, &hold, Loss::WatchdogDied);
         }
         client.shared.say(&hold, || What::Acquired { token: hold.token });
-        if client.shared.was_forced(&hold.claim) {
-            crate::watchdog::lose(&client.shared, &hold, Loss::Forced);
+        if let Some(why) = client.shared.was_lost(&hold.claim) {
+            crate::watchdog::lose(&client.shared, &hold, why);
         }
         Self::new(client, hold, FIRST_ENTRY)
     }

@@ -42,8 +42,8 @@ pub(crate) struct Shared {
     /// Cancelled when the client is closed: those who wait for a lock wait in vain.
     pub(crate) closing: CancellationToken,
     dead: AtomicBool,
-    /// Claims that were put out before they were known here: the notice overtook the grant's answer.
-    forced: Mutex<VecDeque<Claim>>,
+    /// Claims that were lost before they were known here: the notice overtook the grant's answer.
+    lost: Mutex<VecDeque<(Claim, Loss)>>,
     /// Until when the store keeps locks of ours taken that were released already.
     kept_until: Mutex<Option<Moment>>,
     /// When the log was last told that a section took long.
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
 }
 
 /// How many claims that nobody knew are remembered.
-const FORCED_KEPT: usize = 64;
+const LOST_KEPT: usize = 64;
 
 /// An acquire or a release under way, which a close waits for.
 pub(crate) struct UnderWay<'a>(&'a Shared);
@@ -91,7 +91,7 @@ impl Shared {
             closed: AtomicBool::new(false),
             closing: CancellationToken::new(),
             dead: AtomicBool::new(false),
-            forced: Mutex::default(),
+            lost: Mutex::default(),
             kept_until: Mutex::default(),
             hinted: Mutex::default(),
         }
@@ -202,24 +202,24 @@ impl Shared {
         self.dead.store(true, Ordering::Release);
     }
 
-    fn forced(&self) -> MutexGuard<'_, VecDeque<Claim>> {
-        self.forced.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lost(&self) -> MutexGuard<'_, VecDeque<(Claim, Loss)>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A claim was put out that is on no agenda: it may be about to be.
-    pub(crate) fn forced_unknown(&self, claim: &Claim) {
-        let mut forced = self.forced();
-        if forced.len() == FORCED_KEPT {
-            forced.pop_front();
+    /// A claim was lost that is on no agenda: it may be about to be.
+    pub(crate) fn lost_unknown(&self, claim: &Claim, why: Loss) {
+        let mut lost = self.lost();
+        if lost.len() == LOST_KEPT {
+            lost.pop_front();
         }
-        forced.push_back(claim.clone());
+        lost.push_back((claim.clone(), why));
     }
 
-    /// Whether a claim was put out before it was put on the agenda.
-    pub(crate) fn was_forced(&self, claim: &Claim) -> bool {
-        let mut forced = self.forced();
-        let known = forced.iter().position(|known| known == claim);
-        known.is_some_and(|at| forced.remove(at).is_some())
+    /// Why a claim was lost before it was put on the agenda, if it was.
+    pub(crate) fn was_lost(&self, claim: &Claim) -> Option<Loss> {
+        let mut lost = self.lost();
+        let known = lost.iter().position(|(known, _)| known == claim)?;
+        lost.remove(known).map(|(_, why)| why)
     }
 
     /// The store has just said that it keeps a released lock taken for so long.

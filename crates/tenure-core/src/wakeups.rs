@@ -1,6 +1,6 @@
 //! The wake-up hub: which keys this client waits for, and who is to be woken when the store says something.
 
-use crate::Clock;
+use crate::{Clock, Loss};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -158,7 +158,12 @@ impl Pusher {
 
     /// Somebody released this claim by force.
     pub fn forced(&self, claim: &Claim) {
-        (self.0.on_notice)(Notice::Forced(claim.clone()));
+        (self.0.on_notice)(Notice::Lost(claim.clone(), Loss::Forced));
+    }
+
+    /// What this claim held it holds no more, or nobody can tell: the store need not be asked.
+    pub fn gone(&self, claim: &Claim) {
+        (self.0.on_notice)(Notice::Lost(claim.clone(), Loss::Gone));
     }
 
     /// The store may have forgotten its grants, or notices and calls may have been missed: ask it about every hold and
@@ -172,7 +177,7 @@ impl Pusher {
 /// What a backend has to say to the watchdog.
 #[derive(Debug, Clone)]
 pub(crate) enum Notice {
-    Forced(Claim),
+    Lost(Claim, Loss),
     MayHaveForgotten,
 }
 

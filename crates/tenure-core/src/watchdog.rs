@@ -179,16 +179,16 @@ pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
 /// Heeds what the store pushed.
 pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
     match notice {
-        Notice::Forced(claim) => {
+        Notice::Lost(claim, why) => {
             let find = || shared.agenda.all().into_iter().find(|hold| hold.claim == *claim);
             // A hold that is not found may be put on the agenda at this very moment: it then either sees the note, or
             // was there before the second look.
             let hold = find().or_else(|| {
-                shared.forced_unknown(claim);
+                shared.lost_unknown(claim, *why);
                 find()
             });
             if let Some(hold) = hold {
-                lose(shared, &hold, Loss::Forced);
+                lose(shared, &hold, *why);
             }
         }
         Notice::MayHaveForgotten => shared.agenda.doubt(shared.clock.now()),

@@ -86,6 +86,13 @@ impl Record {
     }
 }
 
+impl Record {
+    /// Those in line who would be let in if they asked now, for a store that cannot tell them when it changes.
+    pub fn admissible(&self) -> Vec<Claim> {
+        admissible(self)
+    }
+}
+
 /// Those in line who would not be told to wait if they asked.
 pub(crate) fn admissible(record: &Record) -> Vec<Claim> {
     if record.line.is_empty() {
