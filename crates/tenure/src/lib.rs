@@ -2,7 +2,7 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure::Error> {
-//! let tenure = tenure::connect("memory:").await?;           // or redis://127.0.0.1
+//! let tenure = tenure::connect("memory:").await?;           // or redis://…, mysql://…
 //!
 //! let lock = tenure.lock("order:pay")?;
 //! let guard = lock.lock().await?;                           // waits; a watchdog renews the 30 s lease
@@ -20,6 +20,10 @@
 pub use tenure_core::*;
 pub use tenure_macros::locked;
 
+/// The MySQL backend, and the lock that ends with a transaction of your own.
+#[cfg(feature = "mysql")]
+pub use tenure_mysql as mysql;
+
 /// The Redis backend, for those who bring a client of their own.
 #[cfg(feature = "redis")]
 pub use tenure_redis as redis;
@@ -33,6 +37,7 @@ pub mod blocking;
 /// Connects to the store at a URL, with the default settings, and makes sure that it can be reached.
 ///
 /// * `memory:` — this process's memory, for tests and examples
+/// * `mysql://[user[:password]@]host[:port]/database`, `mysqls://…` — MySQL or MariaDB (feature `mysql`)
 /// * `redis://[user[:password]@]host[:port][/db]`, `rediss://…`, `redis+unix:///path` (feature `redis`)
 /// * `sqlite:/path/to/file` — a file that the processes of one machine share (feature `sqlite`, on Linux)
 ///
@@ -63,6 +68,8 @@ pub fn store(url: &str) -> Result<Store, Error> {
     match scheme {
         "memory" if url == "memory:" => Ok(Memory::new().into()),
         "memory" => Err(Error::invalid("a memory url has nothing after its colon: write `memory:`")),
+        #[cfg(feature = "mysql")]
+        "mysql" | "mysqls" => Ok(tenure_mysql::Config::from_url(url)?.into_backend().into()),
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" => Ok(tenure_redis::Config::from_url(url)?.into_backend().into()),
         #[cfg(feature = "sqlite")]
@@ -82,6 +89,7 @@ pub fn store(url: &str) -> Result<Store, Error> {
 /// What a URL may begin with, and what it might if the build had more features.
 fn schemes() -> String {
     let backends = [
+        (cfg!(feature = "mysql"), "mysql", "`mysql://`, `mysqls://`"),
         (cfg!(feature = "redis"), "redis", "`redis://`, `rediss://`, `redis+unix://`"),
         (cfg!(feature = "sqlite"), "sqlite", "`sqlite:PATH`"),
     ];
@@ -92,6 +100,6 @@ fn schemes() -> String {
 }
 
 /// The programs of the README are run as examples too.
-#[cfg(all(doctest, feature = "toml"))]
+#[cfg(all(doctest, feature = "mysql", feature = "toml"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;

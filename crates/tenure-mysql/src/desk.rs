@@ -1,0 +1,191 @@
+//! What a client has of the server: its connections, what it holds by them, and whom to tell.
+
+use crate::error::Failure;
+use crate::grip::Grip;
+use crate::session::Session;
+use crate::sheet::{Ask, Done};
+use crate::sides::Sides;
+use crate::steps;
+use crate::turns::Turns;
+use crate::waits::Waiting;
+use mysql_async::Opts;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pusher, StoreError, StoreErrorKind, Topic};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+/// How often the desk is tidied.
+const TIDY: Duration = Duration::from_millis(500);
+/// For how long a session is kept that nobody needs, and how many of them.
+const REST: Duration = Duration::from_secs(10);
+const RESTING: usize = 8;
+
+/// A client's desk. All of its work is done on the client's own runtime, where its connections live.
+pub(crate) struct Desk {
+    opts: Opts,
+    connections: usize,
+    pub(crate) sides: Sides,
+    room: Arc<Semaphore>,
+    pub(crate) turns: Arc<Turns>,
+    state: Mutex<State>,
+    pusher: Mutex<Option<Pusher>>,
+    /// Until when anything of ours may be held, of whatever kind.
+    pub(crate) held: watch::Sender<Instant>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// By what a claim of ours has the row of a lock.
+    pub(crate) grips: HashMap<(Key, Claim), Arc<Grip>>,
+    /// Which rows are waited for.
+    pub(crate) waits: HashMap<Key, Waiting>,
+    /// Sessions that have no row.
+    resting: Vec<(Session, Instant)>,
+}
+
+impl Desk {
+    pub(crate) fn new(opts: Opts, connections: usize) -> Self {
+        Self {
+            sides: Sides::new(opts.clone()),
+            opts,
+            connections,
+            room: Arc::new(Semaphore::new(connections)),
+            turns: Arc::default(),
+            state: Mutex::default(),
+            pusher: Mutex::default(),
+            held: watch::Sender::new(Instant::now()),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whom to tell from now on.
+    pub(crate) fn speak_to(&self, pusher: Option<Pusher>) {
+        *self.pusher.lock().unwrap_or_else(PoisonError::into_inner) = pusher;
+    }
+
+    pub(crate) fn pusher(&self) -> Option<Pusher> {
+        self.pusher.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a step of one lock, and tells our own who wait for it.
+    pub(crate) async fn step(&self, ask: &Ask<'_>, until: Instant) -> Result<Done, Failure> {
+        let mut done = steps::step_all(&self.sides, std::slice::from_ref(ask), until, false).await?;
+        let Some(done) = done.pop() else {
+            return Err(StoreError::new(StoreErrorKind::Unexpected, "a step without an outcome").into());
+        };
+        self.tell(ask.key, &done);
+        if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&done.outcome, lease(ask.operation)) {
+            self.holds_for(lease);
+        }
+        Ok(done)
+    }
+
+    /// Something of ours is held for so long from now.
+    pub(crate) fn holds_for(&self, lease: Duration) {
+        let until = Instant::now() + lease;
+        self.held.send_if_modified(|held| {
+            let longer = until > *held;
+            *held = until.max(*held);
+            longer
+        });
+    }
+
+    /// Tells our own who wait what has just happened: others find out by looking.
+    pub(crate) fn tell(&self, key: &Key, done: &Done) {
+        let Some(pusher) = self.pusher().filter(|_| done.stirs) else { return };
+        for kind in [Kind::Reentrant, Kind::Permits, Kind::Latch] {
+            pusher.wake(&Topic::of(kind, key));
+        }
+        for claim in &done.called {
+            pusher.call(claim);
+        }
+        if let Outcome::Forced(Some(sight)) = &done.outcome {
+            sight.holders.iter().for_each(|holder| pusher.forced(&holder.claim));
+        }
+    }
+
+    /// A session that has no row, and whether it was resting: the server may have ended it meanwhile.
+    pub(crate) async fn session(&self, until: Instant) -> Result<(Session, bool), Failure> {
+        loop {
+            let Some((session, since)) = self.state().resting.pop() else { break };
+            if since.elapsed() < session.keeps().min(REST) {
+                return Ok((session, true));
+            }
+        }
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            let message = format!(
+                "every connection of this client holds a lock or waits for one, raise `connections` in the url, and \
+                 `max_connections` of the server with it: connections={}",
+                self.connections
+            );
+            return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
+        };
+        // The tables must be there before a row of theirs is asked for.
+        self.sides.take(until).await?.roll_back().await?;
+        Ok((Session::open(&self.opts, room, until).await?, false))
+    }
+
+    /// Lets go of all rows of a session, and keeps it for the next who needs one.
+    pub(crate) async fn let_go(&self, mut session: Session, until: Instant) {
+        match session.let_go(until).await {
+            Ok(()) => {
+                let mut state = self.state();
+                if state.resting.len() < RESTING {
+                    state.resting.push((session, Instant::now()));
+                }
+            }
+            // Its rows are free as soon as the server knows that it is gone.
+            Err(failure) => tracing::debug!(?failure, "a session that did not let go is closed"),
+        }
+    }
+
+    /// Tidies up for as long as the desk is used.
+    pub(crate) async fn keep_tidy(self: Arc<Self>) {
+        let mut next_sweep = Instant::now();
+        loop {
+            tokio::time::sleep(TIDY).await;
+            self.give_up_waits().await;
+            self.sides.close_idle();
+            let old: Vec<_> = {
+                let mut state = self.state();
+                let (old, young) = state.resting.drain(..).partition(|(_, since)| since.elapsed() >= REST);
+                state.resting = young;
+                old
+            };
+            drop(old);
+            if self.sides.are_used() && Instant::now() >= next_sweep {
+                next_sweep = Instant::now() + crate::sweep::EVERY;
+                if let Err(failure) = self.sweep().await {
+                    tracing::debug!(?failure, "what nobody uses any more could not be swept out");
+                }
+            }
+        }
+    }
+
+    /// Ends all that goes on in the server, as far as it answers.
+    pub(crate) async fn close(&self, until: Instant) {
+        let waits: Vec<Key> = self.state().waits.keys().cloned().collect();
+        for key in waits {
+            self.give_up_wait(&key, until).await;
+        }
+        let state = std::mem::take(&mut *self.state());
+        drop(state);
+        self.sides.close_all();
+    }
+}
+
+/// For how long something is held that is granted.
+fn lease(operation: &Operation) -> Option<Duration> {
+    match operation {
+        Operation::Acquire { lease, .. }
+        | Operation::Reenter { lease, .. }
+        | Operation::Renew { lease, .. }
+        | Operation::Take { lease, .. } => Some(*lease),
+        _ => None,
+    }
+}

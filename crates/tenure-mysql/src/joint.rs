@@ -1,0 +1,161 @@
+//! Several locks taken at one moment: their rows one after the other, without waiting, and their records in one transaction.
+
+use crate::desk::Desk;
+use crate::error::Failure;
+use crate::session::Session;
+use crate::sheet::{Ask, Done, Ground};
+use crate::steps;
+use std::sync::Arc;
+use tenure_core::kernel::Stay;
+use tenure_core::{Joint, Kind, Operation, Outcome, StoreErrorKind, Wanted};
+use tokio::time::Instant;
+
+/// By what each of the locks is asked for.
+enum Row {
+    /// It needs none.
+    None,
+    /// We have it.
+    Ours(Session),
+    /// We had it before, by a session of this name: the same is asked once more.
+    Again(String),
+    /// Others have it, and the one who asks may go in beside them.
+    Theirs,
+}
+
+impl Row {
+    fn ground(&self) -> Ground<'_> {
+        match self {
+            Self::None => Ground::Sheet,
+            Self::Ours(session) => Ground::Row(&session.name),
+            Self::Again(name) => Ground::Row(name),
+            Self::Theirs => Ground::NoRow,
+        }
+    }
+}
+
+impl Desk {
+    /// Takes all of the locks or none.
+    pub(crate) async fn acquire_all(self: &Arc<Self>, wanted: &[Wanted], until: Instant) -> Result<Joint, Failure> {
+        let _turns = self.turns.take_all(wanted.iter().map(|one| &one.key)).await;
+        let operations: Vec<Operation> = wanted.iter().map(Wanted::operation).collect();
+        let ask =
+            |at: usize, ground| Ask { kind: wanted[at].kind, key: &wanted[at].key, operation: &operations[at], ground };
+        let mut rows = Vec::with_capacity(wanted.len());
+        for (at, one) in wanted.iter().enumerate() {
+            match self.row_of(one, until).await {
+                Ok(Some(row)) => rows.push(row),
+                Ok(None) => {
+                    let mut looks: Vec<Ask<'_>> = Vec::with_capacity(rows.len() + 1);
+                    // The first that is in the way may be one before it, which needs no row.
+                    let rowless = rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::None));
+                    looks.extend(rowless.map(|(before, _)| ask(before, Ground::Sheet)));
+                    looks.push(ask(at, Ground::NoRow));
+                    self.let_go_all(rows, until).await;
+                    return self.first_in_the_way(wanted, &looks, until).await;
+                }
+                Err(failure) => {
+                    self.let_go_all(rows, until).await;
+                    return Err(failure);
+                }
+            }
+        }
+        let asks: Vec<Ask<'_>> = rows.iter().enumerate().map(|(at, row)| ask(at, row.ground())).collect();
+        let done = steps::step_all(&self.sides, &asks, until, true).await;
+        drop(asks);
+        self.settle(wanted, rows, done, until).await
+    }
+
+    /// Which of these is in the way: the last of them, unless one before it is.
+    async fn first_in_the_way(&self, wanted: &[Wanted], looks: &[Ask<'_>], until: Instant) -> Result<Joint, Failure> {
+        let place = |ask: &Ask<'_>| wanted.iter().position(|one| one.key == *ask.key).unwrap_or_default();
+        let Some((last, before)) = looks.split_last() else { return Ok(Joint::OneByOne) };
+        for ask in before {
+            let answer = steps::look(&self.sides, ask, until).await?;
+            if !matches!(answer, Outcome::Granted(_)) {
+                return Ok(Joint::InTheWay { at: place(ask), answer: Ok(answer) });
+            }
+        }
+        let answer = steps::look(&self.sides, last, until).await.map_err(Failure::into_store);
+        Ok(Joint::InTheWay { at: place(last), answer })
+    }
+
+    /// The row of a lock, if it needs one; nothing if others have it who are in the way.
+    async fn row_of(self: &Arc<Self>, wanted: &Wanted, until: Instant) -> Result<Option<Row>, Failure> {
+        if wanted.kind != Kind::Reentrant {
+            return Ok(Some(Row::None));
+        }
+        if let Some(grip) = self.grip(&wanted.key, &wanted.claim) {
+            if grip.is_alive(until).await {
+                return Ok(Some(Row::Again(grip.name.clone())));
+            }
+            self.leave(&wanted.key, &wanted.claim, until).await;
+        }
+        match self.row(&wanted.key, Stay::No, until).await? {
+            Some(mut session) => {
+                session.lease(wanted.lease, until).await?;
+                Ok(Some(Row::Ours(session)))
+            }
+            None if wanted.under.is_empty() => Ok(None),
+            None => Ok(Some(Row::Theirs)),
+        }
+    }
+
+    async fn let_go_all(&self, rows: Vec<Row>, until: Instant) {
+        for row in rows {
+            if let Row::Ours(session) = row {
+                self.let_go(session, until).await;
+            }
+        }
+    }
+
+    /// Keeps the rows if all was granted, or may have been; lets go of them otherwise.
+    async fn settle(
+        self: &Arc<Self>,
+        wanted: &[Wanted],
+        rows: Vec<Row>,
+        done: Result<Vec<Done>, Failure>,
+        until: Instant,
+    ) -> Result<Joint, Failure> {
+        let done = match done.map_err(Failure::into_store) {
+            Err(error) if error.kind == StoreErrorKind::Unanswered => {
+                self.hold_all(wanted, rows);
+                return Err(error.into());
+            }
+            Err(error) => {
+                self.let_go_all(rows, until).await;
+                return Err(error.into());
+            }
+            Ok(done) => done,
+        };
+        let mut grants = Vec::with_capacity(done.len());
+        for (at, one) in done.iter().enumerate() {
+            match &one.outcome {
+                Outcome::Granted(grant) => grants.push(*grant),
+                other => {
+                    self.let_go_all(rows, until).await;
+                    return Ok(Joint::InTheWay { at, answer: Ok(other.clone()) });
+                }
+            }
+        }
+        self.hold_all(wanted, rows);
+        for (one, done) in wanted.iter().zip(&done) {
+            self.tell(&one.key, done);
+            self.holds_for(one.lease);
+        }
+        Ok(Joint::Granted(grants))
+    }
+
+    fn hold_all(self: &Arc<Self>, wanted: &[Wanted], rows: Vec<Row>) {
+        for (one, row) in wanted.iter().zip(rows) {
+            match row {
+                Row::Ours(session) => self.hold(&one.key, &one.claim, session, one.lease),
+                Row::Again(_) => {
+                    if let Some(grip) = self.grip(&one.key, &one.claim) {
+                        grip.extend(one.lease);
+                    }
+                }
+                Row::None | Row::Theirs => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! How a connection is made, whatever it is for.
+
+use crate::error::Failure;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// What every session of ours lives by, whatever the server's defaults are. Between statements it sees what others have
+/// committed, and times mean the same in winter and in summer.
+const SET_UP: &str = "SET SESSION autocommit = 0, SESSION time_zone = '+00:00', SESSION sql_mode = 'STRICT_ALL_TABLES', \
+                      SESSION innodb_lock_wait_timeout = ";
+const ISOLATION: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
+/// The server's time in microseconds, told when the row is read: after whoever had it locked has let go of it.
+pub(crate) const NOW: &str = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
+
+/// A connection whose statements wait for locks for so long.
+pub(crate) async fn open(opts: &Opts, wait: Duration, until: Instant) -> Result<Conn, Failure> {
+    in_time(until, async {
+        let mut conn = Conn::new(opts.clone()).await?;
+        conn.query_drop(format!("{SET_UP}{}", wait.as_secs().max(1))).await?;
+        conn.query_drop(ISOLATION).await?;
+        Ok(conn)
+    })
+    .await
+}
+
+/// What is asked of the server, if it answers by then.
+pub(crate) async fn in_time<T>(until: Instant, asked: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    timeout_at(until, asked).await.unwrap_or(Err(Failure::Late))
+}

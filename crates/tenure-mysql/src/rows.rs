@@ -1,0 +1,225 @@
+//! The re-entrant lock: whoever has the row of a key, and is written down for it, is in.
+
+use crate::desk::Desk;
+use crate::error::Failure;
+use crate::name::name;
+use crate::session::{Row, Session, Wait};
+use crate::sheet::{Ask, Ground};
+use crate::steps;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::kernel::Stay;
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, Renewal, StoreErrorKind};
+use tokio::time::Instant;
+
+/// How often it is looked whether a session that was ended is gone.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Who asks for the row.
+struct Asker<'a> {
+    key: &'a Key,
+    claim: &'a Claim,
+    operation: &'a Operation,
+    lease: Duration,
+    stay: Stay,
+}
+
+impl Desk {
+    /// Does to a re-entrant lock what is asked.
+    pub(crate) async fn of_row(
+        self: &Arc<Self>,
+        key: &Key,
+        operation: &Operation,
+        until: Instant,
+    ) -> Result<Outcome, Failure> {
+        match operation {
+            Operation::Acquire { claim, under, lease, stay } => {
+                let asker = Asker { key, claim, operation, lease: *lease, stay: *stay };
+                self.acquire(&asker, under, until).await
+            }
+            Operation::Release { claim, lease, keep, .. } => {
+                self.release(key, operation, (claim, *lease, *keep), until).await
+            }
+            Operation::Renew { claim, lease } | Operation::Reenter { claim, lease, .. } => {
+                let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
+                if let (Outcome::Renewed | Outcome::Granted(_), Some(grip)) = (&outcome, self.grip(key, claim)) {
+                    grip.extend(*lease);
+                }
+                Ok(outcome)
+            }
+            _ => Ok(self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome),
+        }
+    }
+
+    async fn acquire(self: &Arc<Self>, asker: &Asker<'_>, under: &[Claim], until: Instant) -> Result<Outcome, Failure> {
+        let Asker { key, claim, operation, lease, stay } = asker;
+        if let Some(grip) = self.grip(key, claim) {
+            if !grip.is_alive(until).await {
+                self.leave(key, claim, until).await;
+                return Err(Failure::Late);
+            }
+            // It asks once more: the row is its own.
+            let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
+            match outcome {
+                Outcome::Granted(_) => grip.extend(*lease),
+                _ => self.leave(key, claim, until).await,
+            }
+            return Ok(outcome);
+        }
+        if let Some(session) = self.row(key, *stay, until).await? {
+            return self.go_in(asker, session, until).await;
+        }
+        let ask = ask(key, operation, Ground::NoRow);
+        // Only one who stands under others can go in where somebody is.
+        let outcome = match under {
+            [] => steps::look(&self.sides, &ask, until).await?,
+            _ => self.step(&ask, until).await?.outcome,
+        };
+        if let (Outcome::Busy(_), Stay::Waits | Stay::Waited { .. }) = (&outcome, stay) {
+            self.wait_for(key);
+        }
+        Ok(outcome)
+    }
+
+    /// A session that has the row of a key, unless somebody else has it.
+    pub(crate) async fn row(
+        self: &Arc<Self>,
+        key: &Key,
+        stay: Stay,
+        until: Instant,
+    ) -> Result<Option<Session>, Failure> {
+        if let Some(mut session) = self.got(key) {
+            // It may have been ended since.
+            if session.beat(until).await.is_ok() {
+                return Ok(Some(session));
+            }
+        }
+        if stay != Stay::No && self.waits_for(key) {
+            return Ok(None);
+        }
+        let name = name(key);
+        let (mut session, mut rested) = self.session(until).await?;
+        loop {
+            match session.lock(&name, Wait::No, until).await {
+                Ok(Row::Ours) => return Ok(Some(session)),
+                Ok(Row::Taken) => {
+                    self.let_go(session, until).await;
+                    return Ok(None);
+                }
+                Ok(Row::Missing) => {
+                    session.let_go(until).await?;
+                    self.make_row(key, until).await?;
+                }
+                Err(failure) if failure.is_gone() && rested => (session, rested) = self.session(until).await?,
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// The row is ours: all that is left to do is to write ourselves down, unless the record says no.
+    async fn go_in(
+        self: &Arc<Self>,
+        asker: &Asker<'_>,
+        mut session: Session,
+        until: Instant,
+    ) -> Result<Outcome, Failure> {
+        let Asker { key, claim, operation, lease, stay } = asker;
+        if let Err(failure) = session.lease(*lease, until).await {
+            self.let_go(session, until).await;
+            return Err(failure);
+        }
+        let name = session.name.clone();
+        match self.step(&ask(key, operation, Ground::Row(&name)), until).await.map(|done| done.outcome) {
+            Ok(Outcome::Granted(grant)) => {
+                self.hold(key, claim, session, *lease);
+                if *stay == (Stay::Waited { more: true }) {
+                    // The next of our own does not ask before it is woken.
+                    self.wait_for(key);
+                }
+                Ok(Outcome::Granted(grant))
+            }
+            Ok(outcome) => {
+                self.let_go(session, until).await;
+                Ok(outcome)
+            }
+            Err(failure) => {
+                let error = failure.into_store();
+                if error.kind == StoreErrorKind::Unanswered {
+                    // It may be written down. Whoever asks again finds the row its own, and whoever gives up releases it.
+                    self.hold(key, claim, session, *lease);
+                } else {
+                    self.let_go(session, until).await;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn release(
+        self: &Arc<Self>,
+        key: &Key,
+        operation: &Operation,
+        (claim, lease, keep): (&Claim, Duration, Duration),
+        until: Instant,
+    ) -> Result<Outcome, Failure> {
+        let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
+        match (&outcome, self.grip(key, claim)) {
+            (Outcome::StillHeld(_), Some(grip)) => grip.extend(lease),
+            // Nobody gets the row before the time is over, whoever asks for it in a transaction included.
+            (Outcome::Kept, Some(grip)) => grip.end_in(keep),
+            (_, Some(_)) => self.leave(key, claim, until).await,
+            (_, None) => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Renews many holds in one transaction; for each, whether it still holds.
+    pub(crate) async fn renew(&self, renewals: &[Renewal], until: Instant) -> Result<Vec<bool>, Failure> {
+        let operations: Vec<Operation> = renewals
+            .iter()
+            .map(|renewal| Operation::Renew { claim: renewal.claim.clone(), lease: renewal.lease })
+            .collect();
+        let asks: Vec<Ask<'_>> = renewals
+            .iter()
+            .zip(&operations)
+            .map(|(Renewal { kind, key, .. }, operation)| Ask { kind: *kind, key, operation, ground: Ground::Sheet })
+            .collect();
+        let done = steps::step_all(&self.sides, &asks, until, false).await?;
+        let mut held = Vec::with_capacity(done.len());
+        for (renewal, done) in renewals.iter().zip(&done) {
+            let still = done.outcome == Outcome::Renewed;
+            if still {
+                self.holds_for(renewal.lease);
+            }
+            if let Some(grip) = self.grip(&renewal.key, &renewal.claim).filter(|_| still) {
+                grip.extend(renewal.lease);
+            }
+            held.push(still);
+        }
+        Ok(held)
+    }
+
+    /// Frees a lock by force: the session that has the row is ended.
+    pub(crate) async fn force(self: &Arc<Self>, kind: Kind, key: &Key, until: Instant) -> Result<Outcome, Failure> {
+        let ask = Ask { kind, key, operation: &Operation::ForceRelease, ground: Ground::Sheet };
+        let done = self.step(&ask, until).await?;
+        if let Some((session, _)) = &done.put_out {
+            // The row is free when the session is gone, and not before.
+            while Instant::now() < until && self.is_alive(session, until).await? {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(done.outcome)
+    }
+
+    async fn is_alive(&self, session: &str, until: Instant) -> Result<bool, Failure> {
+        let mut side = self.sides.take(until).await?;
+        let found: Vec<Option<u64>> = side.rows("SELECT IS_USED_LOCK(?)", (session,)).await?;
+        side.roll_back().await?;
+        Ok(found.first().copied().flatten().is_some())
+    }
+}
+
+fn ask<'a>(key: &'a Key, operation: &'a Operation, ground: Ground<'a>) -> Ask<'a> {
+    Ask { kind: Kind::Reentrant, key, operation, ground }
+}

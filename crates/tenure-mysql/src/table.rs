@@ -1,0 +1,158 @@
+//! The table of locks: how sheets are read from it and written to it.
+
+use crate::error::Failure;
+use crate::link::NOW;
+use crate::name::name;
+use crate::sheet::{Ask, Ground, Seat, Sheet};
+use crate::sides::Side;
+use mysql_async::Value;
+use std::collections::HashMap;
+use tenure_core::kernel::{Record, Time, step};
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, StoreError, StoreErrorKind, Token};
+
+pub(crate) type Sheets = HashMap<Vec<u8>, Sheet>;
+type Columns = (Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>, Option<String>, Option<u64>, u64, u64, u64);
+
+const COLUMNS: &str = "name, lock_key, record, seat, seat_session, \
+                       IF(seat_session IS NULL, NULL, IS_USED_LOCK(seat_session)), token, version";
+
+/// The sheets of these names that there are, and the time.
+pub(crate) async fn load(side: &mut Side<'_>, names: &[Vec<u8>], lock: bool) -> Result<(Sheets, Time), Failure> {
+    let marks = vec!["?"; names.len()].join(", ");
+    let lock = if lock { " FOR UPDATE" } else { "" };
+    let statement = format!("SELECT {COLUMNS}, {NOW} FROM tenure_locks WHERE name IN ({marks}) ORDER BY name{lock}");
+    let params: Vec<Value> = names.iter().map(|name| name.clone().into()).collect();
+    let rows: Vec<Columns> = side.rows(&statement, params).await?;
+    let (mut sheets, mut now) = (Sheets::with_capacity(rows.len()), Time::default());
+    for row in rows {
+        let (name, sheet, then) = read(row)?;
+        sheets.insert(name, sheet);
+        now = now.max(then);
+    }
+    Ok((sheets, now))
+}
+
+/// Locks as they are seen, and the last name that was looked at, if there are more.
+type Page = (Vec<(Key, Outcome)>, Option<Vec<u8>>);
+
+/// The next locks after a name, of those that are not to be forgotten yet.
+pub(crate) async fn page(side: &mut Side<'_>, after: &[u8], most: u64) -> Result<Page, Failure> {
+    let statement =
+        format!("SELECT {COLUMNS}, {NOW} FROM tenure_locks WHERE name > ? AND forget > {NOW} ORDER BY name LIMIT ?");
+    let rows: Vec<Columns> = side.rows(&statement, (after, most)).await?;
+    let (looked, last) = (rows.len() as u64, rows.last().map(|row| row.0.clone()));
+    let mut seen = Vec::with_capacity(rows.len());
+    for row in rows {
+        // What a later version has written is not what was asked for.
+        if let Ok((_, mut sheet, now)) = read(row) {
+            let ask = Ask {
+                kind: Kind::Reentrant,
+                key: &sheet.key.clone(),
+                operation: &Operation::Inspect,
+                ground: Ground::Sheet,
+            };
+            seen.push((sheet.key.clone(), sheet.step(&ask, now).outcome));
+        }
+    }
+    Ok((seen, last.filter(|_| looked == most)))
+}
+
+/// For each of these locks how often those who wait were to look again.
+pub(crate) async fn versions(side: &mut Side<'_>, names: &[Vec<u8>]) -> Result<HashMap<Vec<u8>, u64>, Failure> {
+    let marks = vec!["?"; names.len()].join(", ");
+    let statement = format!("SELECT name, version FROM tenure_locks WHERE name IN ({marks})");
+    let params: Vec<Value> = names.iter().map(|name| name.clone().into()).collect();
+    Ok(side.rows(&statement, params).await?.into_iter().collect())
+}
+
+/// Of those who stand in these lines, the ones whose turn it is.
+pub(crate) async fn admissible(side: &mut Side<'_>, names: &[Vec<u8>]) -> Result<Vec<Claim>, Failure> {
+    let (sheets, now) = load(side, names, false).await?;
+    let current = |record| step(Kind::Reentrant, record, &Operation::Inspect, now, 0).record;
+    Ok(sheets.into_values().flat_map(|sheet| current(sheet.record).admissible()).collect())
+}
+
+fn read(columns: Columns) -> Result<(Vec<u8>, Sheet, Time), Failure> {
+    let (name, key, record, seat, session, connection, token, version, now) = columns;
+    let text = String::from_utf8_lossy(&record);
+    let record = if text.is_empty() { Record::default() } else { text.parse()? };
+    let key = Key::new(&String::from_utf8_lossy(&key)).map_err(|error| {
+        StoreError::new(StoreErrorKind::Unexpected, format!("a row of tenure_locks has a key that is none: {error}"))
+    })?;
+    let seat = seat.zip(session).map(|(claim, session)| {
+        let claim = Claim::found(&String::from_utf8_lossy(&claim));
+        Seat { claim, session, connection }
+    });
+    Ok((name, Sheet { key, record, seat, token, version }, Time::from_micros(now)))
+}
+
+/// Makes sheets that are missing.
+pub(crate) async fn make(side: &mut Side<'_>, keys: &[&Key]) -> Result<(), Failure> {
+    for key in keys {
+        let statement = format!(
+            "INSERT IGNORE INTO tenure_locks (name, lock_key, holder_count, token, record, version, used, forget)
+             VALUES (?, ?, 0, 0, '', 0, {NOW}, 0)"
+        );
+        side.run(&statement, (name(key), key.as_str().as_bytes())).await?;
+    }
+    Ok(())
+}
+
+/// The largest token of the locks that were forgotten.
+pub(crate) async fn watermark(side: &mut Side<'_>) -> Result<Token, Failure> {
+    let found: Vec<Token> = side.rows("SELECT value FROM tenure_meta WHERE name = 'watermark'", ()).await?;
+    Ok(found.first().copied().unwrap_or(0))
+}
+
+/// The statement that writes these sheets down. All that is not a number is in hexadecimal digits, which mean nothing to SQL,
+/// so that it can be sent together with the commit.
+pub(crate) fn writing<'a>(sheets: impl Iterator<Item = (&'a [u8], &'a Sheet)>, now: Time) -> String {
+    let rows: Vec<String> = sheets.map(|(name, sheet)| row(name, sheet, now)).collect();
+    format!(
+        "INSERT INTO tenure_locks \
+             (name, lock_key, holder, holder_count, token, seat, seat_session, record, version, used, forget) \
+         VALUES {} \
+         ON DUPLICATE KEY UPDATE holder = VALUES(holder), holder_count = VALUES(holder_count), token = VALUES(token), \
+             seat = VALUES(seat), seat_session = VALUES(seat_session), record = VALUES(record), \
+             version = VALUES(version), used = VALUES(used), forget = VALUES(forget)",
+        rows.join(", ")
+    )
+}
+
+fn row(name: &[u8], Sheet { key, record, seat, token, version }: &Sheet, now: Time) -> String {
+    let hold = record.hold.as_ref().and_then(|hold| hold.claims.first());
+    let share = record.shares.first().map(|share| (&share.claim, share.count));
+    let holder = hold.map(|entered| (&entered.claim, entered.count)).or(share);
+    let record_text = if record.is_empty() { String::new() } else { record.to_string() };
+    let written = [
+        literal(name),
+        literal(key.as_str().as_bytes()),
+        holder.map_or_else(null, |(claim, _)| literal(claim.as_str().as_bytes())),
+        holder.map_or(0, |(_, count)| count).to_string(),
+        token.to_string(),
+        seat.as_ref().map_or_else(null, |seat| literal(seat.claim.as_str().as_bytes())),
+        seat.as_ref().map_or_else(null, |seat| literal(seat.session.as_bytes())),
+        literal(record_text.as_bytes()),
+        version.to_string(),
+        now.as_micros().to_string(),
+        record.forget_at().as_micros().to_string(),
+    ];
+    format!("({})", written.join(", "))
+}
+
+fn null() -> String {
+    "NULL".to_owned()
+}
+
+/// Bytes as SQL has them.
+fn literal(bytes: &[u8]) -> String {
+    let mut literal = String::with_capacity(bytes.len() * 2 + 3);
+    literal.push_str("X'");
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            literal.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+        }
+    }
+    literal.push('\'');
+    literal
+}
