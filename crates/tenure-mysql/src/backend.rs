@@ -62,13 +62,28 @@ impl MySql {
         let working = self.runtime.spawn(work);
         let bounded = self.runtime.spawn(async move { tokio::time::timeout(within, working).await });
         match bounded.await {
-            Ok(Ok(Ok(done))) => done.map_err(Failure::into_store),
-            Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unanswered, "the server did not answer in time")),
+            Ok(Ok(Ok(done))) => done.map_err(|failure| {
+                if failure.is_missing() {
+                    self.desk.sides.doubt_schema();
+                }
+                self.named(failure.into_store())
+            }),
+            Ok(Err(_)) => {
+                Err(self.named(StoreError::new(StoreErrorKind::Unanswered, "the server did not answer in time")))
+            }
             Ok(Ok(Err(error))) | Err(error) => Err(StoreError::new(
                 StoreErrorKind::Unanswered,
                 format!("the thread of this store has failed: {error}"),
             )),
         }
+    }
+
+    /// An error of a server that is not there says which one.
+    fn named(&self, error: StoreError) -> StoreError {
+        if !error.is_transient() {
+            return error;
+        }
+        StoreError { message: format!("{}: address=`{}`", error.message, self.address), ..error }
     }
 
     /// Ends the wait for a row that nobody wants any more.

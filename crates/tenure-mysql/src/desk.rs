@@ -18,14 +18,13 @@ use tokio::time::Instant;
 
 /// How often the desk is tidied.
 const TIDY: Duration = Duration::from_millis(500);
-/// For how long a session is kept that nobody needs, and how many of them.
+/// For how long a session is kept that nobody needs.
 const REST: Duration = Duration::from_secs(10);
-const RESTING: usize = 8;
 
 /// A client's desk. All of its work is done on the client's own runtime, where its connections live.
 pub(crate) struct Desk {
     opts: Opts,
-    connections: usize,
+    pub(crate) connections: usize,
     pub(crate) sides: Sides,
     room: Arc<Semaphore>,
     pub(crate) turns: Arc<Turns>,
@@ -111,6 +110,10 @@ impl Desk {
 
     /// A session that has no row, and whether it was resting: the server may have ended it meanwhile.
     pub(crate) async fn session(&self, until: Instant) -> Result<(Session, bool), Failure> {
+        if !self.sides.are_used() {
+            // The tables must be there before a row of theirs is asked for.
+            self.sides.take(until).await?.roll_back().await?;
+        }
         loop {
             let Some((session, since)) = self.state().resting.pop() else { break };
             if since.elapsed() < session.keeps().min(REST) {
@@ -125,20 +128,26 @@ impl Desk {
             );
             return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
         };
-        // The tables must be there before a row of theirs is asked for.
-        self.sides.take(until).await?.roll_back().await?;
-        Ok((Session::open(&self.opts, room, until).await?, false))
+        let session = Session::open(&self.opts, room, until).await?;
+        // Who lives is told by names, and whom to end by numbers: they must mean the same to every connection.
+        if self.connection_of(&session.name, until).await? != Some(session.connection().into()) {
+            let message = "one connection does not see what another one has locked: name the server itself in the url, and no \
+                           proxy that shares connections or cluster that shares the work";
+            return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
+        }
+        Ok((session, false))
+    }
+
+    /// The server's number for a session, if it is alive.
+    pub(crate) async fn connection_of(&self, session: &str, until: Instant) -> Result<Option<u64>, Failure> {
+        let found = self.sides.read("SELECT IS_USED_LOCK(?)", (session,), until).await?;
+        Ok(found.into_iter().next().flatten())
     }
 
     /// Lets go of all rows of a session, and keeps it for the next who needs one.
     pub(crate) async fn let_go(&self, mut session: Session, until: Instant) {
         match session.let_go(until).await {
-            Ok(()) => {
-                let mut state = self.state();
-                if state.resting.len() < RESTING {
-                    state.resting.push((session, Instant::now()));
-                }
-            }
+            Ok(()) => self.state().resting.push((session, Instant::now())),
             // Its rows are free as soon as the server knows that it is gone.
             Err(failure) => tracing::debug!(?failure, "a session that did not let go is closed"),
         }

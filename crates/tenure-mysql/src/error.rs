@@ -64,6 +64,11 @@ impl Failure {
         }
     }
 
+    /// Whether a table is missing.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.code() == Some(1146)
+    }
+
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self.code(), Some(1044 | 1045 | 1095 | 1142 | 1143 | 1227 | 1370 | 1698))
     }
@@ -88,12 +93,19 @@ impl Failure {
             Self::Commit(inner) => return inner.into_store(),
             Self::Late => (StoreErrorKind::Unreachable, "the server did not answer in time".to_owned()),
             Self::Driver(Error::Server(error)) => return of_server(error.code, &error.message),
-            Self::Driver(Error::Io(IoError::Tls(error))) => (
+            Self::Driver(Error::Io(error)) if is_distrust(&error) => (
                 StoreErrorKind::Denied,
                 format!("the server cannot be trusted, give its authority as `tls_ca`: {error}"),
             ),
             Self::Driver(Error::Io(error)) => {
-                (StoreErrorKind::Unreachable, format!("the server cannot be reached: {error}"))
+                let said = match &error {
+                    IoError::Io(error) => error.to_string(),
+                    #[cfg(feature = "tls")]
+                    IoError::Tls(error) => error.to_string(),
+                };
+                let message =
+                    format!("the server cannot be reached, check that it runs and that the url leads to it: {said}");
+                (StoreErrorKind::Unreachable, message)
             }
             Self::Driver(Error::Driver(DriverError::ConnectionClosed)) => {
                 (StoreErrorKind::Unreachable, "the server closed the connection".to_owned())
@@ -111,6 +123,18 @@ impl Failure {
     }
 }
 
+/// Whether it is the server's certificate that is wrong. What TLS has to say while hands are shaken comes as an error of
+/// reading or writing.
+fn is_distrust(error: &IoError) -> bool {
+    match error {
+        IoError::Io(error) => {
+            error.kind() == std::io::ErrorKind::InvalidData && error.to_string().contains("certificate")
+        }
+        #[cfg(feature = "tls")]
+        IoError::Tls(_) => true,
+    }
+}
+
 /// What the server said, by its number.
 fn of_server(code: u16, said: &str) -> StoreError {
     let (kind, rule) = match code {
@@ -120,8 +144,10 @@ fn of_server(code: u16, said: &str) -> StoreError {
         ),
         1044 | 1045 | 1142 | 1143 | 1227 | 1370 | 1698 => (
             StoreErrorKind::Denied,
-            "the server does not let us, check user, password and rights (select, insert, update and delete on tenure_*)",
+            "the server does not let us, check user, password and rights (select, insert, update and delete on tenure_*), and \
+             write `mysqls://` if it demands TLS",
         ),
+        3159 => (StoreErrorKind::Denied, "the server demands TLS, write `mysqls://`"),
         1095 => (
             StoreErrorKind::Denied,
             "only the holder's own user, or one with the right CONNECTION ADMIN, may end its connection",
@@ -130,10 +156,14 @@ fn of_server(code: u16, said: &str) -> StoreError {
         1146 => (StoreErrorKind::Unreachable, "the tables were removed, and are made anew at the next attempt"),
         1205 | 1213 | 1020 | 3572 => (StoreErrorKind::Unreachable, "others were in the way all the time, try again"),
         1290 | 1792 | 1836 => {
-            (StoreErrorKind::Unreachable, "the server is read-only, name the one that is written to in the url")
+            (StoreErrorKind::Denied, "the server is read-only, name the one that is written to in the url")
         }
         1053 | 1317 | 1927 | 4031 => (StoreErrorKind::Unreachable, "the server ended the connection"),
         1021 | 1114 => (StoreErrorKind::Unreachable, "the server's disk is full, free some space there"),
+        1665 => (
+            StoreErrorKind::Unsupported,
+            "the server logs changes as statements, which our transactions cannot be, set its `binlog_format` to MIXED or ROW",
+        ),
         1064 | 1193 | 1235 => (
             StoreErrorKind::Unsupported,
             "the server does not know a statement of ours, use MariaDB 10.6, MySQL 8.0 or later",

@@ -67,6 +67,18 @@ impl Desk {
         self.state().grips.get(&(key.clone(), claim.clone())).cloned()
     }
 
+    /// A claim is in for a lease. One that has no row keeps those of ours in that it stands under.
+    pub(crate) fn extend(&self, key: &Key, claim: &Claim, lease: Duration) {
+        match self.grip(key, claim) {
+            Some(grip) => grip.extend(lease),
+            None => {
+                let state = self.state();
+                let of_key = state.grips.iter().filter(|((other, _), _)| other == key);
+                of_key.for_each(|(_, grip)| grip.extend(lease));
+            }
+        }
+    }
+
     /// A claim has the row by this session, for a lease.
     pub(crate) fn hold(self: &Arc<Self>, key: &Key, claim: &Claim, session: Session, lease: Duration) {
         let span = Span { is_over: false, until: Instant::now() + lease, every: lease / 3 };
@@ -107,7 +119,14 @@ async fn keep(desk: Weak<Desk>, place: (Key, Claim), grip: Arc<Grip>) {
             return;
         }
         if Instant::now() >= until {
-            return desk.leave(&place.0, &place.1, Instant::now() + LET_GO_WITHIN).await;
+            // The record may name the session for as long as others are in under this claim, and whoever puts those out ends
+            // it: it is not to have another lock by then.
+            desk.state().grips.remove(&place);
+            let session = grip.session.lock().await.take();
+            if let Some(mut session) = session {
+                let _ = session.let_go(Instant::now() + LET_GO_WITHIN).await;
+            }
+            return;
         }
         let mut session = grip.session.lock().await;
         let Some(kept) = session.as_mut() else { return };

@@ -2,13 +2,18 @@
 
 use crate::name::name;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Error as DriverError, Params, Value};
+use mysql_async::{Error as DriverError, Params, ServerError, Value};
 use tenure_core::{Error, Key};
 
-/// Makes the row of a name, unless it is there: without waiting for whoever has it.
+/// Makes the row of a name, unless it is there: without waiting for whoever has it, if the transaction is one that sees what
+/// is committed. A stricter one locks what it reads, also where it finds nothing.
 pub(crate) const MAKE: &str = "INSERT IGNORE INTO tenure_rows (name, made) \
      SELECT ?, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED) FROM DUAL \
      WHERE NOT EXISTS (SELECT 1 FROM tenure_rows WHERE name = ?)";
+/// What makes the next transaction such a one.
+const SEE_COMMITTED: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+/// Looks for it without locking anything.
+const LOOK: &str = "SELECT name FROM tenure_rows WHERE name = ?";
 /// Locks it.
 const LOCK: &str = "SELECT name FROM tenure_rows WHERE name = ? FOR UPDATE";
 /// Locks it, or fails at once.
@@ -36,8 +41,9 @@ const TRY_LOCK: &str = "SELECT name FROM tenure_rows WHERE name = ? FOR UPDATE N
 /// # Ok(()) }
 /// ```
 ///
-/// 1. [`make_statement`](InTransaction::make_statement), before the transaction or on another connection, and committed: a row
-///    that is made in the transaction itself makes those who come first at the same time wait for each other.
+/// 1. `SET TRANSACTION ISOLATION LEVEL READ COMMITTED` and [`make_statement`](InTransaction::make_statement), before the
+///    transaction or on another connection, and committed: a row that is made in the transaction itself makes those who come
+///    first at the same time wait for each other, and under a stricter level the statement waits for whoever has the row.
 /// 2. In the transaction, [`lock_statement`](InTransaction::lock_statement), or
 ///    [`try_lock_statement`](InTransaction::try_lock_statement). If it finds no row, begin anew: a row that nobody has used for
 ///    a day is swept out.
@@ -65,7 +71,8 @@ impl InTransaction {
         name(&self.key)
     }
 
-    /// Makes the row, if it is missing. It has two question marks, both for the name.
+    /// Makes the row, if it is missing. It has two question marks, both for the name, and is to be run under
+    /// `READ COMMITTED`.
     pub fn make_statement(&self) -> &'static str {
         MAKE
     }
@@ -80,8 +87,9 @@ impl InTransaction {
         TRY_LOCK
     }
 
-    /// Waits for the lock in a transaction, which must be one of `transaction` and open. `connection` is any other one; it is
-    /// used and committed only if the key was never locked before, or not for a day.
+    /// Waits for the lock in a transaction, which must be one of `transaction` and open. `connection` is any other one that is
+    /// in no transaction: by it is looked whether the row is there, and the row is made if the key was never locked before, or
+    /// not for a day.
     ///
     /// ```no_run
     /// # async fn pay(pool: mysql_async::Pool) -> Result<(), Box<dyn std::error::Error>> {
@@ -98,7 +106,8 @@ impl InTransaction {
     ///
     /// # Errors
     ///
-    /// Those of the driver. After any of them the transaction is to be rolled back.
+    /// Those of the driver. After any of them the transaction is to be rolled back. Error 1213, as always, means that it may
+    /// be begun anew at once: here, if the row was swept out at this very moment.
     ///
     /// # Cancel safety
     ///
@@ -108,10 +117,8 @@ impl InTransaction {
         transaction: &mut impl Queryable,
         connection: &mut impl Queryable,
     ) -> Result<(), DriverError> {
-        while !self.found(transaction, LOCK).await? {
-            self.make(connection).await?;
-        }
-        Ok(())
+        self.make(connection).await?;
+        if self.found(transaction, LOCK).await? { Ok(()) } else { self.swept(connection).await }
     }
 
     /// The same, unless somebody else has the lock: then says no at once. The transaction is to be rolled back all the same.
@@ -128,13 +135,12 @@ impl InTransaction {
         transaction: &mut impl Queryable,
         connection: &mut impl Queryable,
     ) -> Result<bool, DriverError> {
-        loop {
-            match self.found(transaction, TRY_LOCK).await {
-                Ok(true) => return Ok(true),
-                Ok(false) => self.make(connection).await?,
-                Err(DriverError::Server(error)) if matches!(error.code, 1205 | 3572) => return Ok(false),
-                Err(error) => return Err(error),
-            }
+        self.make(connection).await?;
+        match self.found(transaction, TRY_LOCK).await {
+            Ok(true) => Ok(true),
+            Ok(false) => self.swept(connection).await.map(|()| false),
+            Err(DriverError::Server(error)) if matches!(error.code, 1205 | 3572) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -143,8 +149,24 @@ impl InTransaction {
         Ok(found.is_some())
     }
 
+    /// Makes the row before the transaction asks for it: one that asks for a row that is not there locks the place where it
+    /// would be, and nobody could make it any more.
     async fn make(&self, connection: &mut impl Queryable) -> Result<(), DriverError> {
+        if self.found(connection, LOOK).await? {
+            return Ok(());
+        }
+        // A transaction in which we have looked would not do.
+        connection.query_drop("COMMIT").await?;
+        connection.query_drop(SEE_COMMITTED).await?;
         connection.exec_drop(MAKE, Params::Positional(vec![self.name().into(), self.name().into()])).await?;
         connection.query_drop("COMMIT").await
+    }
+
+    /// The row was there, and is not any more.
+    async fn swept(&self, connection: &mut impl Queryable) -> Result<(), DriverError> {
+        // Or it would be seen as it was for ever.
+        connection.query_drop("COMMIT").await?;
+        let message = "the row was swept out as nobody had used it for a day: roll back and begin anew".to_owned();
+        Err(DriverError::Server(ServerError { code: 1213, message, state: "40001".to_owned() }))
     }
 }

@@ -5,10 +5,14 @@ use crate::error::Failure;
 use crate::session::Session;
 use crate::sheet::{Ask, Done, Ground};
 use crate::steps;
+use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
 use tenure_core::kernel::Stay;
-use tenure_core::{Joint, Kind, Operation, Outcome, StoreErrorKind, Wanted};
+use tenure_core::{Joint, Kind, Operation, Outcome, StoreError, StoreErrorKind, Wanted};
 use tokio::time::Instant;
+
+/// So many rows are asked for at once.
+const AT_ONCE: usize = 16;
 
 /// By what each of the locks is asked for.
 enum Row {
@@ -40,29 +44,46 @@ impl Desk {
         let operations: Vec<Operation> = wanted.iter().map(Wanted::operation).collect();
         let ask =
             |at: usize, ground| Ask { kind: wanted[at].kind, key: &wanted[at].key, operation: &operations[at], ground };
-        let mut rows = Vec::with_capacity(wanted.len());
-        for (at, one) in wanted.iter().enumerate() {
-            match self.row_of(one, until).await {
+        self.has_room_for(wanted)?;
+        let found: Vec<_> = wanted.iter().map(|one| self.row_of(one, until)).collect();
+        let found: Vec<Result<Option<Row>, Failure>> = stream::iter(found).buffered(AT_ONCE).collect().await;
+        let (mut rows, mut missing) = (Vec::with_capacity(found.len()), None);
+        for (at, row) in found.into_iter().enumerate() {
+            match row {
                 Ok(Some(row)) => rows.push(row),
-                Ok(None) => {
-                    let mut looks: Vec<Ask<'_>> = Vec::with_capacity(rows.len() + 1);
-                    // The first that is in the way may be one before it, which needs no row.
-                    let rowless = rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::None));
-                    looks.extend(rowless.map(|(before, _)| ask(before, Ground::Sheet)));
-                    looks.push(ask(at, Ground::NoRow));
-                    self.let_go_all(rows, until).await;
-                    return self.first_in_the_way(wanted, &looks, until).await;
-                }
-                Err(failure) => {
-                    self.let_go_all(rows, until).await;
-                    return Err(failure);
+                other => {
+                    missing.get_or_insert((at, other));
+                    rows.push(Row::Theirs);
                 }
             }
+        }
+        if let Some((at, why)) = missing {
+            // The first that is in the way may be one before it, which needs no row.
+            let rowless = (0..at).filter(|before| matches!(rows[*before], Row::None));
+            let mut looks: Vec<Ask<'_>> = rowless.map(|before| ask(before, Ground::Sheet)).collect();
+            looks.push(ask(at, Ground::NoRow));
+            self.let_go_all(rows, until).await;
+            why?;
+            return self.first_in_the_way(wanted, &looks, until).await;
         }
         let asks: Vec<Ask<'_>> = rows.iter().enumerate().map(|(at, row)| ask(at, row.ground())).collect();
         let done = steps::step_all(&self.sides, &asks, until, true).await;
         drop(asks);
         self.settle(wanted, rows, done, until).await
+    }
+
+    /// A set that can never be had is refused: whoever waited for it would do so for ever.
+    fn has_room_for(&self, wanted: &[Wanted]) -> Result<(), Failure> {
+        let rows = wanted.iter().filter(|one| one.kind == Kind::Reentrant).count();
+        if rows <= self.connections {
+            return Ok(());
+        }
+        let message = format!(
+            "every re-entrant lock of a set needs a connection, raise `connections` in the url or use the simple lock: \
+             locks={rows} connections={}",
+            self.connections
+        );
+        Err(StoreError::new(StoreErrorKind::Unsupported, message).into())
     }
 
     /// Which of these is in the way: the last of them, unless one before it is.

@@ -31,4 +31,6 @@ mod wakeups;
 pub use backend::MySql;
 pub use config::Config;
 pub use in_transaction::InTransaction;
+/// The driver, for those who lock in transactions of their own.
+pub use mysql_async;
 pub use schema::SCHEMA;

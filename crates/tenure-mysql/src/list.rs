@@ -2,7 +2,6 @@
 
 use crate::desk::Desk;
 use crate::error::Failure;
-use crate::sides::again;
 use crate::table;
 use tenure_core::{Key, Outcome, Pattern, Sight};
 use tokio::time::Instant;
@@ -15,22 +14,13 @@ impl Desk {
     pub(crate) async fn list(&self, pattern: &Pattern, until: Instant) -> Result<Vec<(Key, Sight)>, Failure> {
         let (mut held, mut next) = (Vec::new(), Some(Vec::new()));
         while let Some(after) = next {
-            let mut side = self.sides.take(until).await?;
-            match table::page(&mut side, &after, PAGE).await {
-                Ok((seen, last)) => {
-                    side.roll_back().await?;
-                    let seen = seen.into_iter().filter(|(key, _)| pattern.matches(key.as_str()));
-                    held.extend(seen.filter_map(|(key, outcome)| match outcome {
-                        Outcome::Seen(Some(sight)) => Some((key, sight)),
-                        _ => None,
-                    }));
-                    next = last;
-                }
-                Err(failure) if again(&failure, side.was_idle, &self.sides) && Instant::now() < until => {
-                    next = Some(after);
-                }
-                Err(failure) => return Err(failure),
-            }
+            let (seen, last) = table::page(&self.sides, &after, PAGE, until).await?;
+            let seen = seen.into_iter().filter(|(key, _)| pattern.matches(key.as_str()));
+            held.extend(seen.filter_map(|(key, outcome)| match outcome {
+                Outcome::Seen(Some(sight)) => Some((key, sight)),
+                _ => None,
+            }));
+            next = last;
         }
         Ok(held)
     }

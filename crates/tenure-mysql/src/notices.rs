@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::error::Failure;
 use crate::link::NOW;
-use crate::sides::{Side, again};
+use crate::sides::Side;
 use tenure_core::{Claim, Sight};
 use tokio::time::Instant;
 
@@ -23,25 +23,13 @@ pub(crate) async fn leave(side: &mut Side<'_>, sight: &Sight) -> Result<(), Fail
 impl Desk {
     /// Which claims of a client were put out; each is told once.
     pub(crate) async fn notices(&self, client: &str, until: Instant) -> Result<Vec<Claim>, Failure> {
-        loop {
-            let mut side = self.sides.take(until).await?;
-            match take(&mut side, client).await {
-                Ok(claims) => {
-                    side.commit().await?;
-                    return Ok(claims);
-                }
-                Err(failure) if again(&failure, side.was_idle, &self.sides) && Instant::now() < until => {}
-                Err(failure) => return Err(failure),
-            }
+        let client = client.as_bytes();
+        let left: Vec<Vec<u8>> =
+            self.sides.read("SELECT claim FROM tenure_notices WHERE client = ?", (client,), until).await?;
+        for claim in &left {
+            let statement = "DELETE FROM tenure_notices WHERE client = ? AND claim = ?";
+            self.sides.write(statement, (client, claim), until).await?;
         }
+        Ok(left.iter().map(|claim| Claim::found(&String::from_utf8_lossy(claim))).collect())
     }
-}
-
-async fn take(side: &mut Side<'_>, client: &str) -> Result<Vec<Claim>, Failure> {
-    let left = "SELECT claim FROM tenure_notices WHERE client = ?";
-    let claims: Vec<Vec<u8>> = side.rows(left, (client.as_bytes(),)).await?;
-    for claim in &claims {
-        side.run("DELETE FROM tenure_notices WHERE client = ? AND claim = ?", (client.as_bytes(), claim)).await?;
-    }
-    Ok(claims.iter().map(|claim| Claim::found(&String::from_utf8_lossy(claim))).collect())
 }

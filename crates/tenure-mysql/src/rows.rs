@@ -42,8 +42,8 @@ impl Desk {
             }
             Operation::Renew { claim, lease } | Operation::Reenter { claim, lease, .. } => {
                 let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
-                if let (Outcome::Renewed | Outcome::Granted(_), Some(grip)) = (&outcome, self.grip(key, claim)) {
-                    grip.extend(*lease);
+                if let Outcome::Renewed | Outcome::Granted(_) = &outcome {
+                    self.extend(key, claim, *lease);
                 }
                 Ok(outcome)
             }
@@ -54,17 +54,17 @@ impl Desk {
     async fn acquire(self: &Arc<Self>, asker: &Asker<'_>, under: &[Claim], until: Instant) -> Result<Outcome, Failure> {
         let Asker { key, claim, operation, lease, stay } = asker;
         if let Some(grip) = self.grip(key, claim) {
-            if !grip.is_alive(until).await {
-                self.leave(key, claim, until).await;
-                return Err(Failure::Late);
+            if grip.is_alive(until).await {
+                // It asks once more: the row is its own.
+                let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
+                match outcome {
+                    Outcome::Granted(_) => grip.extend(*lease),
+                    _ => self.leave(key, claim, until).await,
+                }
+                return Ok(outcome);
             }
-            // It asks once more: the row is its own.
-            let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
-            match outcome {
-                Outcome::Granted(_) => grip.extend(*lease),
-                _ => self.leave(key, claim, until).await,
-            }
-            return Ok(outcome);
+            // It had the row by a session that was ended, and comes anew.
+            self.leave(key, claim, until).await;
         }
         if let Some(session) = self.row(key, *stay, until).await? {
             return self.go_in(asker, session, until).await;
@@ -75,8 +75,10 @@ impl Desk {
             [] => steps::look(&self.sides, &ask, until).await?,
             _ => self.step(&ask, until).await?.outcome,
         };
-        if let (Outcome::Busy(_), Stay::Waits | Stay::Waited { .. }) = (&outcome, stay) {
-            self.wait_for(key);
+        match (&outcome, stay) {
+            (Outcome::Granted(_), _) => self.extend(key, claim, *lease),
+            (Outcome::Busy(_), Stay::Waits | Stay::Waited { .. }) => self.wait_for(key),
+            _ => {}
         }
         Ok(outcome)
     }
@@ -88,11 +90,8 @@ impl Desk {
         stay: Stay,
         until: Instant,
     ) -> Result<Option<Session>, Failure> {
-        if let Some(mut session) = self.got(key) {
-            // It may have been ended since.
-            if session.beat(until).await.is_ok() {
-                return Ok(Some(session));
-            }
+        if let Some(session) = self.got(key, until).await {
+            return Ok(Some(session));
         }
         if stay != Stay::No && self.waits_for(key) {
             return Ok(None);
@@ -190,9 +189,7 @@ impl Desk {
             let still = done.outcome == Outcome::Renewed;
             if still {
                 self.holds_for(renewal.lease);
-            }
-            if let Some(grip) = self.grip(&renewal.key, &renewal.claim).filter(|_| still) {
-                grip.extend(renewal.lease);
+                self.extend(&renewal.key, &renewal.claim, renewal.lease);
             }
             held.push(still);
         }
@@ -205,18 +202,11 @@ impl Desk {
         let done = self.step(&ask, until).await?;
         if let Some((session, _)) = &done.put_out {
             // The row is free when the session is gone, and not before.
-            while Instant::now() < until && self.is_alive(session, until).await? {
+            while Instant::now() < until && self.connection_of(session, until).await?.is_some() {
                 tokio::time::sleep(LOOK).await;
             }
         }
         Ok(done.outcome)
-    }
-
-    async fn is_alive(&self, session: &str, until: Instant) -> Result<bool, Failure> {
-        let mut side = self.sides.take(until).await?;
-        let found: Vec<Option<u64>> = side.rows("SELECT IS_USED_LOCK(?)", (session,)).await?;
-        side.roll_back().await?;
-        Ok(found.first().copied().flatten().is_some())
     }
 }
 

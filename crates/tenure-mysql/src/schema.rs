@@ -11,6 +11,12 @@ pub const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of the tables that this version of ours knows.
 const VERSION: u64 = 1;
+/// Looks at every table, so that one that is missing is missed.
+const LOOK: &str = "SELECT value FROM tenure_meta WHERE name = 'schema' \
+     AND (SELECT COUNT(*) FROM tenure_rows WHERE name = '') >= 0 \
+     AND (SELECT COUNT(*) FROM tenure_locks WHERE name = '') >= 0 \
+     AND (SELECT COUNT(*) FROM tenure_clients WHERE client = '') >= 0 \
+     AND (SELECT COUNT(*) FROM tenure_notices WHERE client = '') >= 0";
 /// There is no such table.
 const NO_TABLE: u16 = 1146;
 
@@ -45,7 +51,7 @@ pub(crate) async fn ensure(conn: &mut Conn) -> Result<(), Failure> {
 }
 
 async fn version(conn: &mut Conn) -> Result<Option<u64>, Failure> {
-    let found = conn.query_first("SELECT value FROM tenure_meta WHERE name = 'schema'").await;
+    let found = conn.query_first(LOOK).await;
     conn.query_drop("ROLLBACK").await?;
     Ok(found?)
 }

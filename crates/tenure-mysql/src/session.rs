@@ -1,7 +1,7 @@
 //! A session that has row locks: a connection of its own, for as long as the lock is held or waited for.
 
 use crate::error::Failure;
-use crate::link::{self, in_time};
+use crate::link::{self, IDLE, in_time};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts};
 use std::time::Duration;
@@ -12,8 +12,6 @@ use uuid::Uuid;
 /// For how long one statement waits for a row before it is asked again whether anybody still wants it. A client that was cut
 /// off while it waited is out of the server's line after that.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// How long the server leaves a session alone that has no lease yet.
-pub(crate) const IDLE: Duration = Duration::from_secs(5);
 
 /// A session. Dropping it closes the connection, with which every lock of its own ends.
 pub(crate) struct Session {
@@ -47,15 +45,9 @@ pub(crate) enum Wait {
 
 impl Session {
     pub(crate) async fn open(opts: &Opts, room: OwnedSemaphorePermit, until: Instant) -> Result<Self, Failure> {
-        let mut conn = link::open(opts, LOCK_WAIT, until).await?;
         let name = format!("tenure-{}", Uuid::new_v4().simple());
-        in_time(until, async {
-            conn.query_drop(format!("SET SESSION wait_timeout = {}", IDLE.as_secs())).await?;
-            // The name is ours and of letters that mean nothing to SQL.
-            conn.query_drop(format!("DO GET_LOCK('{name}', 0)")).await?;
-            Ok(())
-        })
-        .await?;
+        // The name is ours and of letters that mean nothing to SQL.
+        let conn = link::open(opts, LOCK_WAIT, &format!("DO GET_LOCK('{name}', 0)"), until).await?;
         Ok(Self { conn, name, idle: IDLE.as_secs(), open: false, _room: room })
     }
 

@@ -181,7 +181,7 @@ mod tests {
             ("mysql://a:hunter2-canary?b@db1/shop", ""),
             ("mysql://a:%FFhunter2-canary@db1/shop", "part=`password`"),
         ] {
-            let error = Settings::read(url).err().map(|error| error.to_string()).unwrap_or_else(|| panic!("{url}"));
+            let error = Settings::read(url).err().map_or_else(|| panic!("{url}"), |error| error.to_string());
             assert!(error.contains(said), "{url}: {error}");
             assert!(!error.contains("canary"), "{error}");
         }

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 /// So many at the most: transactions are short, and one more would only wait in the server.
 pub(crate) const MOST: usize = 4;
-/// One that was not used for so long is closed.
-const IDLE: Duration = Duration::from_secs(30);
+/// One that was not used for so long is closed, before the server does it.
+const IDLE: Duration = Duration::from_secs(3);
 /// There is no such session.
 const NO_THREAD: u16 = 1094;
 /// For how long a statement waits for somebody else's short transaction. The server counts in whole seconds.
@@ -55,7 +55,7 @@ impl Sides {
         let was_idle = idle.is_some();
         let mut conn = match idle {
             Some((conn, _)) => conn,
-            None => link::open(&self.opts, LOCK_WAIT, until).await?,
+            None => link::open(&self.opts, LOCK_WAIT, "", until).await?,
         };
         if !self.has_schema.load(Ordering::Acquire) {
             in_time(until, schema::ensure(&mut conn)).await?;
@@ -69,7 +69,7 @@ impl Sides {
         self.idle().retain(|(_, since)| since.elapsed() < IDLE);
     }
 
-    /// The connection that was lying idle is gone: so are the others.
+    /// Closes all that lie idle.
     pub(crate) fn close_all(&self) {
         self.idle().clear();
     }
@@ -84,18 +84,70 @@ impl Sides {
         self.has_schema.store(false, Ordering::Release);
     }
 
+    /// All rows of an answer, in a transaction that changes nothing.
+    pub(crate) async fn read<T>(
+        &self,
+        statement: &str,
+        params: impl Into<Params> + Send,
+        until: Instant,
+    ) -> Result<Vec<T>, Failure>
+    where
+        T: FromRow + Send + 'static,
+    {
+        let params = params.into();
+        loop {
+            let mut side = self.take(until).await?;
+            match side.rows(statement, params.clone()).await {
+                Ok(rows) => {
+                    side.roll_back().await?;
+                    return Ok(rows);
+                }
+                Err(failure) => self.again(failure, side.was_idle, until)?,
+            }
+        }
+    }
+
+    /// Changes something, in a transaction of its own.
+    pub(crate) async fn write(
+        &self,
+        statement: &str,
+        params: impl Into<Params> + Send,
+        until: Instant,
+    ) -> Result<(), Failure> {
+        let params = params.into();
+        loop {
+            let mut side = self.take(until).await?;
+            match side.run(statement, params.clone()).await {
+                Ok(_) => return side.commit().await,
+                Err(failure) => self.again(failure, side.was_idle, until)?,
+            }
+        }
+    }
+
     /// Ends a session of this user's.
     pub(crate) async fn end(&self, connection: u64, until: Instant) -> Result<(), Failure> {
         loop {
             let mut side = self.take(until).await?;
             match side.end(connection).await {
-                Err(failure) if again(&failure, side.was_idle, self) && Instant::now() < until => {}
-                done => {
-                    side.rest();
-                    return done;
-                }
+                Ok(()) => return side.roll_back().await,
+                Err(failure) => self.again(failure, side.was_idle, until)?,
             }
         }
+    }
+
+    /// Whether to begin anew after a failure, before which nothing was committed.
+    pub(crate) fn again(&self, failure: Failure, was_idle: bool, until: Instant) -> Result<(), Failure> {
+        let again = if failure.is_gone() && was_idle {
+            // The server was restarted, or did not like to wait: the others that lie idle are gone too.
+            self.close_all();
+            true
+        } else if failure.is_missing() {
+            self.doubt_schema();
+            true
+        } else {
+            failure.is_passing()
+        };
+        if again && Instant::now() < until { Ok(()) } else { Err(failure) }
     }
 }
 
@@ -158,18 +210,4 @@ impl Side<'_> {
         let Self { sides, conn, .. } = self;
         sides.idle().push((conn, Instant::now()));
     }
-}
-
-/// Whether to begin anew after a failure, and how long to pause before.
-pub(crate) fn again(failure: &Failure, was_idle: bool, sides: &Sides) -> bool {
-    if failure.is_gone() && was_idle {
-        // The server was restarted, or did not like to wait.
-        sides.close_all();
-        return true;
-    }
-    if failure.code() == Some(1146) {
-        sides.doubt_schema();
-        return true;
-    }
-    failure.is_passing()
 }

@@ -4,7 +4,7 @@ use crate::error::Failure;
 use crate::name::name;
 use crate::notices;
 use crate::sheet::{Ask, Done, Sheet};
-use crate::sides::{Side, Sides, again};
+use crate::sides::{Side, Sides};
 use crate::table;
 use std::time::Duration;
 use tenure_core::{Key, Outcome};
@@ -33,18 +33,13 @@ pub(crate) async fn step_all(
             // Sheets were missing, and were made: on their own, or those who come first at the same time would lock each
             // other out.
             Ok(None) => side.commit().await?,
-            Err(failure) if again(&failure, was_idle, sides) && Instant::now() + pause < until => {
-                if failure.spares_connection() {
-                    side.roll_back().await?;
-                }
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-            }
             Err(failure) => {
                 if failure.spares_connection() {
                     side.roll_back().await?;
                 }
-                return Err(failure);
+                sides.again(failure, was_idle, until)?;
+                tokio::time::sleep(pause).await;
+                pause *= 2;
             }
         }
     }
@@ -57,7 +52,7 @@ async fn try_step_all(
     all_or_none: bool,
 ) -> Result<Option<(Vec<Done>, Option<String>)>, Failure> {
     let names: Vec<Vec<u8>> = asks.iter().map(|ask| name(ask.key)).collect();
-    let (mut sheets, now) = table::load(side, &names, true).await?;
+    let (mut sheets, now) = table::lock(side, &names).await?;
     let missing: Vec<&Key> =
         asks.iter().zip(&names).filter(|(_, name)| !sheets.contains_key(*name)).map(|(ask, _)| ask.key).collect();
     if !missing.is_empty() {
@@ -105,18 +100,8 @@ async fn try_step_all(
 
 /// What a step would lead to, without taking it.
 pub(crate) async fn look(sides: &Sides, ask: &Ask<'_>, until: Instant) -> Result<Outcome, Failure> {
-    loop {
-        let mut side = sides.take(until).await?;
-        let was_idle = side.was_idle;
-        let name = name(ask.key);
-        match table::load(&mut side, std::slice::from_ref(&name), false).await {
-            Ok((mut sheets, now)) => {
-                side.roll_back().await?;
-                let mut sheet = sheets.remove(&name).unwrap_or_else(|| Sheet::new(ask.key));
-                return Ok(sheet.step(ask, now).outcome);
-            }
-            Err(failure) if again(&failure, was_idle, sides) && Instant::now() < until => {}
-            Err(failure) => return Err(failure),
-        }
-    }
+    let name = name(ask.key);
+    let (mut sheets, now) = table::look(sides, std::slice::from_ref(&name), until).await?;
+    let mut sheet = sheets.remove(&name).unwrap_or_else(|| Sheet::new(ask.key));
+    Ok(sheet.step(ask, now).outcome)
 }

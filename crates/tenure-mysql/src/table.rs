@@ -4,11 +4,12 @@ use crate::error::Failure;
 use crate::link::NOW;
 use crate::name::name;
 use crate::sheet::{Ask, Ground, Seat, Sheet};
-use crate::sides::Side;
+use crate::sides::{Side, Sides};
 use mysql_async::Value;
 use std::collections::HashMap;
 use tenure_core::kernel::{Record, Time, step};
 use tenure_core::{Claim, Key, Kind, Operation, Outcome, StoreError, StoreErrorKind, Token};
+use tokio::time::Instant;
 
 pub(crate) type Sheets = HashMap<Vec<u8>, Sheet>;
 type Columns = (Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>, Option<String>, Option<u64>, u64, u64, u64);
@@ -16,13 +17,26 @@ type Columns = (Vec<u8>, Vec<u8>, Vec<u8>, Option<Vec<u8>>, Option<String>, Opti
 const COLUMNS: &str = "name, lock_key, record, seat, seat_session, \
                        IF(seat_session IS NULL, NULL, IS_USED_LOCK(seat_session)), token, version";
 
-/// The sheets of these names that there are, and the time.
-pub(crate) async fn load(side: &mut Side<'_>, names: &[Vec<u8>], lock: bool) -> Result<(Sheets, Time), Failure> {
-    let marks = vec!["?"; names.len()].join(", ");
-    let lock = if lock { " FOR UPDATE" } else { "" };
-    let statement = format!("SELECT {COLUMNS}, {NOW} FROM tenure_locks WHERE name IN ({marks}) ORDER BY name{lock}");
-    let params: Vec<Value> = names.iter().map(|name| name.clone().into()).collect();
-    let rows: Vec<Columns> = side.rows(&statement, params).await?;
+/// The sheets of these names that there are, each locked, and the time.
+pub(crate) async fn lock(side: &mut Side<'_>, names: &[Vec<u8>]) -> Result<(Sheets, Time), Failure> {
+    let statement = format!("{} ORDER BY name FOR UPDATE", selecting(&format!("{COLUMNS}, {NOW}"), names.len()));
+    sheets(side.rows(&statement, params(names)).await?)
+}
+
+/// The same for one who only looks.
+pub(crate) async fn look(sides: &Sides, names: &[Vec<u8>], until: Instant) -> Result<(Sheets, Time), Failure> {
+    sheets(sides.read(&selecting(&format!("{COLUMNS}, {NOW}"), names.len()), params(names), until).await?)
+}
+
+fn selecting(columns: &str, names: usize) -> String {
+    format!("SELECT {columns} FROM tenure_locks WHERE name IN ({})", vec!["?"; names].join(", "))
+}
+
+fn params(names: &[Vec<u8>]) -> Vec<Value> {
+    names.iter().map(|name| name.clone().into()).collect()
+}
+
+fn sheets(rows: Vec<Columns>) -> Result<(Sheets, Time), Failure> {
     let (mut sheets, mut now) = (Sheets::with_capacity(rows.len()), Time::default());
     for row in rows {
         let (name, sheet, then) = read(row)?;
@@ -36,10 +50,10 @@ pub(crate) async fn load(side: &mut Side<'_>, names: &[Vec<u8>], lock: bool) -> 
 type Page = (Vec<(Key, Outcome)>, Option<Vec<u8>>);
 
 /// The next locks after a name, of those that are not to be forgotten yet.
-pub(crate) async fn page(side: &mut Side<'_>, after: &[u8], most: u64) -> Result<Page, Failure> {
+pub(crate) async fn page(sides: &Sides, after: &[u8], most: u64, until: Instant) -> Result<Page, Failure> {
     let statement =
         format!("SELECT {COLUMNS}, {NOW} FROM tenure_locks WHERE name > ? AND forget > {NOW} ORDER BY name LIMIT ?");
-    let rows: Vec<Columns> = side.rows(&statement, (after, most)).await?;
+    let rows: Vec<Columns> = sides.read(&statement, (after, most), until).await?;
     let (looked, last) = (rows.len() as u64, rows.last().map(|row| row.0.clone()));
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
@@ -58,16 +72,17 @@ pub(crate) async fn page(side: &mut Side<'_>, after: &[u8], most: u64) -> Result
 }
 
 /// For each of these locks how often those who wait were to look again.
-pub(crate) async fn versions(side: &mut Side<'_>, names: &[Vec<u8>]) -> Result<HashMap<Vec<u8>, u64>, Failure> {
-    let marks = vec!["?"; names.len()].join(", ");
-    let statement = format!("SELECT name, version FROM tenure_locks WHERE name IN ({marks})");
-    let params: Vec<Value> = names.iter().map(|name| name.clone().into()).collect();
-    Ok(side.rows(&statement, params).await?.into_iter().collect())
+pub(crate) async fn versions(
+    sides: &Sides,
+    names: &[Vec<u8>],
+    until: Instant,
+) -> Result<HashMap<Vec<u8>, u64>, Failure> {
+    Ok(sides.read(&selecting("name, version", names.len()), params(names), until).await?.into_iter().collect())
 }
 
 /// Of those who stand in these lines, the ones whose turn it is.
-pub(crate) async fn admissible(side: &mut Side<'_>, names: &[Vec<u8>]) -> Result<Vec<Claim>, Failure> {
-    let (sheets, now) = load(side, names, false).await?;
+pub(crate) async fn admissible(sides: &Sides, names: &[Vec<u8>], until: Instant) -> Result<Vec<Claim>, Failure> {
+    let (sheets, now) = look(sides, names, until).await?;
     let current = |record| step(Kind::Reentrant, record, &Operation::Inspect, now, 0).record;
     Ok(sheets.into_values().flat_map(|sheet| current(sheet.record).admissible()).collect())
 }

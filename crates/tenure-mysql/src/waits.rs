@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::error::Failure;
 use crate::name::name;
-use crate::session::{IDLE, Row, Session, Wait};
+use crate::session::{Row, Session, Wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use tokio::time::Instant;
 const ASKED_WITHIN: Duration = Duration::from_millis(2500);
 /// How long it may take to make a session to wait by, or to end it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// What was true so short a time ago is taken to be.
+const JUST_NOW: Duration = Duration::from_millis(200);
 /// A blocked statement is answered after its own time-out at the latest, and then some.
 const BLOCKED_AT_MOST: Duration = Duration::from_secs(15);
 
@@ -23,19 +25,24 @@ pub(crate) struct Waiting {
     number: u64,
     /// When somebody last asked for the lock.
     asked: Instant,
-    /// The server's number for the session that waits, once there is one.
-    connection: Option<u64>,
-    /// The session, once it has the row.
-    got: Option<Session>,
+    /// The name of the session that waits, once there is one.
+    session: Option<String>,
+    /// The session, once it has the row, and since when.
+    got: Option<(Session, Instant)>,
 }
 
 impl Desk {
     /// The session that has waited for the row and got it, if there is one.
-    pub(crate) fn got(&self, key: &Key) -> Option<Session> {
-        let mut state = self.state();
-        let session = state.waits.get_mut(key)?.got.take()?;
-        state.waits.remove(key);
-        Some(session)
+    pub(crate) async fn got(&self, key: &Key, until: Instant) -> Option<Session> {
+        let (mut session, since) = {
+            let mut state = self.state();
+            let got = state.waits.get_mut(key)?.got.take()?;
+            state.waits.remove(key);
+            got
+        };
+        // It may have been ended since, if that is long ago.
+        let is_there = since.elapsed() < JUST_NOW || session.beat(until).await.is_ok();
+        is_there.then_some(session)
     }
 
     /// Whether the row is being waited for. If so, somebody has just asked.
@@ -53,7 +60,7 @@ impl Desk {
         if !self.waits_for(key) {
             static NEXT: AtomicU64 = AtomicU64::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let waiting = Waiting { number, asked: Instant::now(), connection: None, got: None };
+            let waiting = Waiting { number, asked: Instant::now(), session: None, got: None };
             self.state().waits.insert(key.clone(), waiting);
             tokio::spawn(wait(Arc::clone(self), key.clone(), number));
         }
@@ -88,9 +95,9 @@ impl Desk {
     pub(crate) async fn give_up_wait(&self, key: &Key, until: Instant) {
         let Some(waiting) = self.state().waits.remove(key) else { return };
         match waiting {
-            Waiting { got: Some(session), .. } => self.let_go(session, until).await,
-            Waiting { connection: Some(connection), .. } => {
-                if let Err(failure) = self.sides.end(connection, until).await {
+            Waiting { got: Some((session, _)), .. } => self.let_go(session, until).await,
+            Waiting { session: Some(session), .. } => {
+                if let Err(failure) = self.end(&session, until).await {
                     // It ends by itself when its own time is over.
                     tracing::debug!(error = %failure.into_store(), "a wait could not be ended in the server");
                 }
@@ -99,18 +106,20 @@ impl Desk {
         }
     }
 
+    /// Ends a session of ours, by name: a server that was restarted gives its numbers to others.
+    async fn end(&self, session: &str, until: Instant) -> Result<(), Failure> {
+        match self.connection_of(session, until).await? {
+            Some(connection) => self.sides.end(connection, until).await,
+            None => Ok(()),
+        }
+    }
+
     /// Makes the row of a key.
     pub(crate) async fn make_row(&self, key: &Key, until: Instant) -> Result<(), Failure> {
-        loop {
-            let mut side = self.sides.take(until).await?;
-            let was_idle = side.was_idle;
-            match side.run(crate::in_transaction::MAKE, (name(key), name(key))).await {
-                Ok(_) => return side.commit().await,
-                // Somebody has made it, and has it.
-                Err(failure) if failure.is_taken() => return side.roll_back().await,
-                Err(failure) if crate::sides::again(&failure, was_idle, &self.sides) && Instant::now() < until => {}
-                Err(failure) => return Err(failure),
-            }
+        match self.sides.write(crate::in_transaction::MAKE, (name(key), name(key)), until).await {
+            // Somebody has made it, and has it.
+            Err(failure) if failure.is_taken() => Ok(()),
+            made => made,
         }
     }
 }
@@ -119,8 +128,9 @@ impl Desk {
 async fn wait(desk: Arc<Desk>, key: Key, number: u64) {
     match wait_by_session(&desk, &key, number).await {
         Ok(Some(session)) => {
-            if let Some(unwanted) = desk.of_wait(&key, number, session, |waiting, session| waiting.got = Some(session))
-            {
+            if let Some(unwanted) = desk.of_wait(&key, number, session, |waiting, session| {
+                waiting.got = Some((session, Instant::now()));
+            }) {
                 desk.let_go(unwanted, Instant::now() + ANSWER_WITHIN).await;
                 return;
             }
@@ -145,34 +155,23 @@ async fn wait(desk: Arc<Desk>, key: Key, number: u64) {
 
 async fn wait_by_session(desk: &Arc<Desk>, key: &Key, number: u64) -> Result<Option<Session>, Failure> {
     let name = name(key);
-    let mut session = fresh(desk, key).await?;
+    let soon = || Instant::now() + ANSWER_WITHIN;
+    let (mut session, mut rested) = desk.session(soon()).await?;
     loop {
-        let connection = Some(session.connection().into());
-        if desk.of_wait(key, number, connection, |waiting, connection| waiting.connection = connection).is_some() {
+        let name_of_it = Some(session.name.clone());
+        if desk.of_wait(key, number, name_of_it, |waiting, session| waiting.session = session).is_some() {
             return Ok(None);
         }
         match session.lock(&name, Wait::Yes, Instant::now() + BLOCKED_AT_MOST).await {
             Ok(Row::Ours) => return Ok(Some(session)),
-            Ok(Row::Taken) => session.let_go(Instant::now() + ANSWER_WITHIN).await?,
+            Ok(Row::Taken) => session.let_go(soon()).await?,
             Ok(Row::Missing) => {
-                session.let_go(Instant::now() + ANSWER_WITHIN).await?;
-                desk.make_row(key, Instant::now() + ANSWER_WITHIN).await?;
+                session.let_go(soon()).await?;
+                desk.make_row(key, soon()).await?;
             }
+            // It was ended while it rested.
+            Err(failure) if failure.is_gone() && rested => (session, rested) = desk.session(soon()).await?,
             Err(failure) => return Err(failure),
         }
-    }
-}
-
-/// A session that is surely alive: one that is found dead only after it has waited would have waited in vain.
-async fn fresh(desk: &Arc<Desk>, key: &Key) -> Result<Session, Failure> {
-    let until = Instant::now() + ANSWER_WITHIN;
-    loop {
-        let (mut session, rested) = desk.session(until).await?;
-        // It has no lease yet: one that is cut off is not to keep the row for as long as the last one might have.
-        let set = session.lease(IDLE, until).await;
-        if !rested || (set.is_ok() && session.beat(until).await.is_ok()) {
-            return set.map(|()| session);
-        }
-        tracing::trace!(%key, "a session was ended while it rested");
     }
 }

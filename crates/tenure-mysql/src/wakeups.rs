@@ -133,31 +133,13 @@ impl Desk {
         until: Instant,
     ) -> Result<News, Failure> {
         let names: Vec<Vec<u8>> = keys.iter().map(name).collect();
-        loop {
-            let mut side = self.sides.take(until).await?;
-            match self.try_news(&mut side, &names, lines, known).await {
-                Ok(news) => {
-                    side.roll_back().await?;
-                    return Ok(news);
-                }
-                Err(failure) if crate::sides::again(&failure, side.was_idle, &self.sides) && Instant::now() < until => {
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-    }
-
-    async fn try_news(
-        &self,
-        side: &mut crate::sides::Side<'_>,
-        names: &[Vec<u8>],
-        lines: &HashSet<Key>,
-        known: &HashMap<Vec<u8>, u64>,
-    ) -> Result<News, Failure> {
-        let versions = table::versions(side, names).await?;
+        let versions = table::versions(&self.sides, &names, until).await?;
         let has_changed = |name: &Vec<u8>| known.get(name).is_some_and(|known| versions.get(name) != Some(known));
         let changed: Vec<Vec<u8>> = lines.iter().map(name).filter(has_changed).collect();
-        let called = if changed.is_empty() { Vec::new() } else { table::admissible(side, &changed).await? };
+        let called = match &*changed {
+            [] => Vec::new(),
+            changed => table::admissible(&self.sides, changed, until).await?,
+        };
         Ok(News { versions, called })
     }
 }

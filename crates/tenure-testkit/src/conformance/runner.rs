@@ -9,20 +9,25 @@ use super::{
 use super::{late, looking, losses, owners, retrying, sections, tokens, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::any::Any;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
+use std::thread::available_parallelism;
 use std::time::Duration;
 use tenure_core::{Backend, Kind};
 
 /// No case takes nearly as long: one that does hangs.
 const LIMIT: Duration = Duration::from_secs(30);
+/// So many cases run at once on each processor: they mostly wait.
+const AT_ONCE: usize = 3;
 /// How long what a case has left running may take to end; what has not by then is left to itself.
 const WIND_UP: Duration = Duration::from_secs(1);
 
 /// Runs every case on stores that `fixture` makes. The arguments of the command line are those of `cargo test`.
 pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 'static) -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert_with(|| AT_ONCE * available_parallelism().map_or(1, NonZero::get));
     let label = fixture().backend().label();
     let fixture = Arc::new(fixture);
     let trial = |(kind, case): (Kind, Case)| {
