@@ -70,6 +70,13 @@ Examples:
   tenure semaphore set partner-api 5
   tenure semaphore get partner-api";
 
+const SCHEMA_NOTES: &str = "\
+Examples:
+  tenure --url mysql://db1/shop schema | mariadb --host db1 --user root --password shop
+
+Tenure makes the tables itself where its user may; this is for users who may not. Nothing is sent to the server, and what is \
+there already is left as it is. Afterwards a user needs to select, insert, update and delete in these tables, no more.";
+
 const DEMO_NOTES: &str = "\
 Without --url and TENURE_URL the lock is kept in memory, and nothing is left behind. \
 The exit code is 1 if the sale went wrong, as it does with --without-lock.";
@@ -88,8 +95,8 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
-    /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://… or redis+unix://… [default: a file in the
-    /// user's state directory, which no other user and no other machine sees; for `demo`, memory]
+    /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://…, redis+unix://…, mysql://… or mysqls://…
+    /// [default: a file in the user's state directory, which no other user and no other machine sees; for `demo`, memory]
     // The value may have a password in it.
     #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]
     #[arg(env = "TENURE_URL", hide_env_values = true)]
@@ -160,6 +167,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SemaphoreCommand,
     },
+    /// Print the statements that make a store's tables, for an administrator to run
+    #[command(after_help = SCHEMA_NOTES)]
+    Schema,
     /// Watch a hundred buyers race for fifty items under one lock
     #[command(after_help = DEMO_NOTES)]
     Demo(Demo),

@@ -8,6 +8,7 @@ mod ls;
 mod man;
 mod release;
 mod run;
+mod schema;
 mod semaphore;
 mod wait;
 
@@ -46,6 +47,7 @@ async fn dispatch(cli: Cli, talk: Talk) -> Result<ExitCode, Failure> {
         Command::Wait { wait, key } => wait::run(common, talk, &key, wait).await?,
         Command::Latch { command } => latch::run(common, talk, command).await?,
         Command::Semaphore { command } => semaphore::run(common, talk, command).await?,
+        Command::Schema => schema::run(common)?,
         Command::Demo(args) => return demo::run(common, talk, &args).await,
         Command::Completions { shell } => completions::run(shell)?,
         Command::Man { dir } => man::run(dir.as_deref())?,

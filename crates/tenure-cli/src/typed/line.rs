@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 /// How many characters of a word are shown.
 const WIDEST: usize = 100;
 /// What a word has in it that may have a password in it too.
-const SUSPECT: [&str; 5] = ["@", "://", "redis:", "rediss:", "password="];
+const SUSPECT: [&str; 7] = ["@", "://", "mysql:", "mysqls:", "redis:", "rediss:", "password="];
 
 /// The words that were typed.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ impl Line {
         let begins = |scheme: &&str| word.starts_with(*scheme);
         has(word, &["://", "password="])
             || ["redis:", "rediss:"].iter().any(begins)
+            // A password there has an `@` behind it, and what has none may well be a key.
+            || (["mysql:", "mysqls:"].iter().any(begins) && word.contains('@'))
             || (self.0.iter().any(|url| is_cut_off(&url.to_string_lossy())) && self.torn().any(|torn| *torn == *word))
     }
 
@@ -113,7 +115,9 @@ mod tests {
         for word in ["tenure", "run", "a", "ls", "--url", "--lease", "1", "-5s", "", "it's \"it\""] {
             assert_eq!(line.shown(word).as_deref(), Some(word));
         }
-        for word in ["secret", "redis://:p", "order:42", "./a.sh", "q@host", "me@host", "redis:x", "?password=x"] {
+        for word in
+            ["secret", "redis://:p", "order:42", "./a.sh", "q@host", "me@host", "redis:x", "mysql:x", "?password=x"]
+        {
             assert_eq!(line.shown(word), None, "{word}");
         }
         assert_eq!(line.shown("ä".repeat(100_000)), Some(format!("{}…", "ä".repeat(100))));
@@ -122,10 +126,12 @@ mod tests {
     #[test]
     fn a_url_is_no_key_among_others() {
         let torn = line("tenure --url redis://:one run two three@host k -- true");
-        for word in ["redis://h", "rediss:x", "two", "three@host"] {
+        for word in ["redis://h", "rediss:x", "mysql:me:x@h/db", "two", "three@host"] {
             assert!(torn.is_of_url(word), "{word}");
         }
-        assert!(!torn.is_of_url("k"));
+        for word in ["k", "mysql:backup"] {
+            assert!(!torn.is_of_url(word), "{word}");
+        }
         for url in ["redis://db1", "redis://db1:6379/0", "redis://me:pw@db1:6379", "sqlite:/a"] {
             assert!(!line(&format!("tenure --url {url} run a me@host -- true")).is_of_url("me@host"), "{url}");
         }

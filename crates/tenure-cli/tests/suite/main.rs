@@ -9,6 +9,7 @@ mod exit_codes;
 mod gate;
 mod kinds;
 mod loss;
+mod mysql;
 mod policy;
 mod run;
 mod signals;

@@ -97,8 +97,7 @@ fn who_waits_at_a_pipe_is_told_nothing(store: &Store) {
     });
     assert_eq!(holder.line(), "in");
     let waiter = Running::start(store.tenure(&["run", "k", "--", "echo", "mine"]));
-    let waiting = || store.run(&["--format", "json", "inspect", "k"]).json()["waiters"].clone();
-    eventually("it waits", || waiting() == 1);
+    eventually("it waits", || store.waiters("k") == Some(1));
     // It has to wait long enough that a person would be told.
     thread::sleep(Duration::from_millis(600));
     drop(holder.child.stdin.take());
@@ -304,10 +303,9 @@ fn max_hold_ends_the_command(store: &Store) {
 
 fn waiters_are_counted(store: &Store) {
     let _holder = store.hold("k");
-    let waiting = || store.run(&["--format", "json", "inspect", "k"]).json()["waiters"].clone();
-    assert_eq!(waiting(), 0);
+    assert_eq!(store.waiters("k"), Some(0));
     let _waiter = Running::start(store.tenure(&["run", "k", "--", "true"]));
-    eventually("somebody waits", || waiting() == 1);
+    eventually("somebody waits", || store.waiters("k") == Some(1));
 }
 
 fn eight_processes_count_to_320(store: &Store) {

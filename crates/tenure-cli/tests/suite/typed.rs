@@ -4,7 +4,7 @@ use crate::support::{Said, Store, tenure};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const COMMANDS: &str = "run, ls, inspect, release, wait, latch, semaphore, demo, completions, man or help";
+const COMMANDS: &str = "run, ls, inspect, release, wait, latch, semaphore, schema, demo, completions, man or help";
 const RETRY: &str =
     "write a retry such as `fixed(100ms)`, `linear(100ms, tries=10)` or `exponential(60ms, max=2s, tries=100)`";
 const INTERVAL: &str = "begin a retry with the pause between two attempts, as in `fixed(100ms)`";

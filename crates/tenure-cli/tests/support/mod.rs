@@ -8,10 +8,12 @@ pub mod pty;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tenure_testkit::RedisServer;
+use tenure_testkit::{MariaDbServer, RedisServer};
 
 /// A bound on whatever must happen at all, wide enough for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,9 +27,28 @@ pub const DEFAULT_SIGNALS: [&str; 1] = ["--default-signal=HUP,INT,QUIT"];
 pub enum Store {
     Redis(Box<RedisServer>),
     Sqlite(TempDir),
+    /// A server that others use too, and a database that they do not.
+    MySql(Arc<MariaDbServer>, String),
 }
 
 impl Store {
+    pub fn mysql() -> Self {
+        static SERVER: Mutex<Weak<MariaDbServer>> = Mutex::new(Weak::new());
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // It takes longer to start one than to use it, and it ends with the last test that does.
+        let server = {
+            let mut last = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
+            last.upgrade().unwrap_or_else(|| {
+                let server = Arc::new(MariaDbServer::start());
+                *last = Arc::downgrade(&server);
+                server
+            })
+        };
+        let database = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        server.execute(&format!("CREATE DATABASE {database}"));
+        Self::MySql(server, database)
+    }
+
     pub fn redis() -> Self {
         Self::Redis(Box::new(RedisServer::start()))
     }
@@ -40,6 +61,7 @@ impl Store {
         match self {
             Self::Redis(server) => server.url(),
             Self::Sqlite(dir) => format!("sqlite:{}", dir.path().join("locks.db").display()),
+            Self::MySql(server, database) => server.url_of(database),
         }
     }
 
@@ -47,7 +69,7 @@ impl Store {
     pub fn server(&self) -> &RedisServer {
         match self {
             Self::Redis(server) => server,
-            Self::Sqlite(_) => panic!("an embedded store has no server"),
+            Self::Sqlite(_) | Self::MySql(..) => panic!("this store has no server of that sort"),
         }
     }
 
@@ -70,6 +92,22 @@ impl Store {
         !seen.json()["holders"].as_array().unwrap().is_empty()
     }
 
+    /// How many clients wait for a re-entrant lock. Who waits for a row in MySQL is known to the server alone.
+    pub fn waiters(&self, key: &str) -> Option<u64> {
+        let counted = self.run(&["--format", "json", "inspect", key]).json()["waiters"].as_u64();
+        let Self::MySql(server, database) = self else { return counted };
+        assert_eq!(counted, None);
+        let waiting = "INFO LIKE 'SELECT name FROM tenure_rows %FOR UPDATE'";
+        let sessions =
+            format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND {waiting}");
+        Some(server.one(&sessions).parse().expect("a number"))
+    }
+
+    /// Whether a lock is free as soon as the process that holds it is killed, and not when its lease ends.
+    pub fn is_freed_by_death(&self) -> bool {
+        matches!(self, Self::MySql(..))
+    }
+
     /// A holder of a lock, until it is dropped.
     pub fn hold(&self, key: &str) -> Running {
         let mut holder = Running::start(self.tenure(&["run", key, "--", "sh", "-c", "echo in; exec sleep 1000"]));
@@ -82,6 +120,9 @@ impl Store {
 #[macro_export]
 macro_rules! on_every_store {
     ($($case:ident),+ $(,)?) => {
+        mod mysql {
+            $(#[test] fn $case() { super::$case(&$crate::support::Store::mysql()); })+
+        }
         mod redis {
             $(#[test] fn $case() { super::$case(&$crate::support::Store::redis()); })+
         }
