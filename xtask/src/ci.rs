@@ -18,6 +18,8 @@ const STEPS: &[Step] = &[
     step("no features", &["check", "-p", "tenure", "--no-default-features"]),
     step("feature redis", &["check", "-p", "tenure", "--no-default-features", "--features", "redis"]),
     step("features redis,tls", &["check", "-p", "tenure", "--no-default-features", "--features", "redis,tls"]),
+    step("feature mysql", &["check", "-p", "tenure", "--no-default-features", "--features", "mysql"]),
+    step("features mysql,tls", &["check", "-p", "tenure", "--no-default-features", "--features", "mysql,tls"]),
     step("feature sqlite", &["check", "-p", "tenure", "--no-default-features", "--features", "sqlite"]),
     step("feature serde", &["check", "-p", "tenure", "--no-default-features", "--features", "serde"]),
     step("feature toml", &["check", "-p", "tenure", "--no-default-features", "--features", "toml"]),
@@ -54,12 +56,12 @@ const PROMISES: &[Promise] = &[
     Promise {
         name: "tenure without features has no client",
         tree: &["-p", "tenure", "--no-default-features", "--edges", "normal,build"],
-        without: Without::These(&["redis", "rustls", "rusqlite"]),
+        without: Without::These(&["redis", "rustls", "rusqlite", "mysql_async"]),
     },
     Promise {
-        name: "SQLite is for those who ask for it",
+        name: "SQLite and MySQL are for those who ask for them",
         tree: &["-p", "tenure", "--edges", "normal,build"],
-        without: Without::These(&["rusqlite", "libsqlite3-sys"]),
+        without: Without::These(&["rusqlite", "libsqlite3-sys", "mysql_async", "mysql_common"]),
     },
     Promise {
         name: "TLS is rustls alone",

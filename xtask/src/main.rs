@@ -1,9 +1,10 @@
-//! The project's chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask ci`.
+//! The project's chores: `cargo xtask test`, `cargo xtask bench`, `cargo xtask matrix`, `cargo xtask ci`.
 
 mod bench;
 mod ci;
 mod full;
 mod install;
+mod matrix;
 mod output;
 mod run;
 mod tee;
@@ -45,6 +46,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Write the README's table of what each store promises, from the stores' labels
+    Matrix {
+        /// Write nothing; fail if the README says something else
+        #[arg(long)]
+        check: bool,
+    },
     /// Run all that must pass before a change is merged
     Ci,
 }
@@ -60,6 +67,7 @@ fn main() -> ExitCode {
             test::run(which, filter.as_deref())
         }
         Chore::Bench { args } => bench::run(&args),
+        Chore::Matrix { check } => matrix::run(check),
         Chore::Ci => ci::run(),
     };
     match outcome {
