@@ -27,5 +27,12 @@ fn row(cost: costs::Cost) -> Cost {
         Call::ReadRelease => ("read-release-server", true),
     };
     let (waiters, readers) = if reads { (None, Some(cost.crowd)) } else { (Some(cost.crowd), None) };
-    Cost { system: "tenure", workload, waiters, readers, usec_per_call: (cost.micros * 10.0).round() / 10.0 }
+    Cost {
+        backend: "redis".to_owned(),
+        system: "tenure".to_owned(),
+        workload: workload.to_owned(),
+        waiters,
+        readers,
+        usec_per_call: (cost.micros * 10.0).round() / 10.0,
+    }
 }

@@ -1,17 +1,23 @@
 //! Rows, their medians, and the file they go to.
 
+use crate::backend::Backend;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+/// The workload of which the waits are of interest, and not how many there were.
+pub(crate) const HAND_OVER: &str = "hand-over";
+
 /// One measurement.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
-    pub(crate) system: &'static str,
-    pub(crate) workload: &'static str,
+    /// The store that it was measured on.
+    pub(crate) backend: String,
+    pub(crate) system: String,
+    pub(crate) workload: String,
     pub(crate) tasks: usize,
     pub(crate) ops_per_s: f64,
     pub(crate) p50_us: u64,
@@ -21,8 +27,9 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(
-        system: &'static str,
-        workload: &'static str,
+        backend: &str,
+        system: &str,
+        workload: &str,
         tasks: usize,
         times: &Histogram<u64>,
         took: Duration,
@@ -30,14 +37,21 @@ impl Row {
         #[expect(clippy::cast_precision_loss, reason = "a count of cycles is far below 2^52")]
         let ops_per_s = (times.len() as f64 / took.as_secs_f64()).round();
         Self {
-            system,
-            workload,
+            backend: backend.to_owned(),
+            system: system.to_owned(),
+            workload: workload.to_owned(),
             tasks,
             ops_per_s,
             p50_us: times.value_at_quantile(0.5),
             p99_us: times.value_at_quantile(0.99),
             max_us: times.max(),
         }
+    }
+
+    /// What is compared: how much is done, or how soon where most of the time is spent on purpose.
+    fn speed(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "a time in microseconds is far below 2^52")]
+        if self.workload == HAND_OVER { 1e6 / self.p50_us.max(1) as f64 } else { self.ops_per_s }
     }
 }
 
@@ -52,15 +66,16 @@ impl fmt::Display for Row {
 }
 
 /// What a call cost the server, in one round.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cost {
-    pub(crate) system: &'static str,
-    pub(crate) workload: &'static str,
+    pub(crate) backend: String,
+    pub(crate) system: String,
+    pub(crate) workload: String,
     /// So many stood in line.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) waiters: Option<u64>,
     /// So many read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) readers: Option<u64>,
     pub(crate) usec_per_call: f64,
 }
@@ -81,18 +96,17 @@ impl fmt::Display for Cost {
 pub(crate) fn print(rows: &[Row], costs: &[Cost]) {
     let mut cells: BTreeMap<(&str, usize, &str), Vec<&Row>> = BTreeMap::new();
     for row in rows {
-        cells.entry((row.workload, row.tasks, row.system)).or_default().push(row);
+        cells.entry((&row.workload, row.tasks, &row.system)).or_default().push(row);
     }
     println!("\nmedian of all rounds");
-    for ((workload, tasks, system), rows) in &cells {
-        let middle = median(rows);
+    for ((workload, tasks, _), rows) in &cells {
+        let row = median(rows);
         let against = cells.get(&(*workload, *tasks, "bare")).map_or(f64::NAN, |bare| ratio(rows, bare));
-        let row = Row { system, workload, tasks: *tasks, ..middle.clone() };
         if against.is_nan() { println!("{row}") } else { println!("{row} {against:>6.2} of bare") }
     }
     let mut cells: BTreeMap<_, Vec<&Cost>> = BTreeMap::new();
     for cost in costs {
-        cells.entry((cost.workload, cost.waiters, cost.readers)).or_default().push(cost);
+        cells.entry((&cost.workload, cost.waiters, cost.readers)).or_default().push(cost);
     }
     for costs in cells.values_mut() {
         costs.sort_by(|one, other| one.usec_per_call.total_cmp(&other.usec_per_call));
@@ -102,31 +116,51 @@ pub(crate) fn print(rows: &[Row], costs: &[Cost]) {
 
 fn median<'a>(rows: &[&'a Row]) -> &'a Row {
     let mut sorted = rows.to_vec();
-    sorted.sort_by(|one, other| one.ops_per_s.total_cmp(&other.ops_per_s));
+    sorted.sort_by(|one, other| one.speed().total_cmp(&other.speed()));
     sorted[sorted.len() / 2]
 }
 
 /// The median of the ratios within each round: what disturbs a round disturbs both sides of it.
 fn ratio(rows: &[&Row], bare: &[&Row]) -> f64 {
-    let mut ratios: Vec<f64> = rows.iter().zip(bare).map(|(row, bare)| row.ops_per_s / bare.ops_per_s).collect();
+    let mut ratios: Vec<f64> = rows.iter().zip(bare).map(|(row, bare)| row.speed() / bare.speed()).collect();
     ratios.sort_by(f64::total_cmp);
     ratios[ratios.len() / 2]
 }
 
 /// Rows of either sort, in one list.
-#[derive(Serialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line<'a> {
-    Row(&'a Row),
-    Cost(&'a Cost),
+enum Line {
+    Row(Row),
+    Cost(Cost),
 }
 
-/// Writes all rows.
-pub(crate) fn write(rows: &[Row], costs: &[Cost], path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+impl Line {
+    fn backend(&self) -> &str {
+        match self {
+            Self::Row(row) => &row.backend,
+            Self::Cost(cost) => &cost.backend,
+        }
+    }
+}
+
+/// Writes all rows, beside those that were measured on the other backend.
+pub(crate) fn write(
+    backend: Backend,
+    rows: &[Row],
+    costs: &[Cost],
+    path: &Path,
+) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let lines: Vec<Line> = rows.iter().map(Line::Row).chain(costs.iter().map(Line::Cost)).collect();
-    std::fs::write(path, serde_json::to_string_pretty(&lines)? + "\n")?;
+    let before: Vec<Line> = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text)?,
+        Err(_) => Vec::new(),
+    };
+    let (mysql, rest): (Vec<_>, Vec<_>) = before.into_iter().partition(|line| line.backend() == Backend::MySql.name());
+    let new = rows.iter().cloned().map(Line::Row).chain(costs.iter().cloned().map(Line::Cost)).collect();
+    let all: [Vec<Line>; 2] = if backend == Backend::MySql { [rest, new] } else { [new, mysql] };
+    std::fs::write(path, serde_json::to_string_pretty(&all.concat())? + "\n")?;
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(crate) fn startup(length: Duration) -> Result<Row, Box<dyn Error>> {
         let took = once(&program, &url)?;
         times.saturating_record(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
-    Ok(Row::new("tenure", "startup", 1, &times, began.elapsed()))
+    Ok(Row::new("sqlite", "tenure", "startup", 1, &times, began.elapsed()))
 }
 
 fn once(program: &PathBuf, url: &str) -> Result<Duration, Box<dyn Error>> {
