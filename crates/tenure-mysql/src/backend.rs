@@ -33,9 +33,9 @@ impl MySql {
     pub const LABEL: Label = Label {
         name: "mysql",
         guarantees: &[Guarantee::Fencing, Guarantee::BetweenProcesses, Guarantee::BetweenMachines],
-        caveat: "the re-entrant lock is a row lock, which ends with its connection: when that is cut, killed or the server \
-                 restarts, the next holder may be in before the last one is told, which takes a third of the lease and a second \
-                 at the most, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
+        caveat: "the re-entrant lock is a row lock, which ends with its connection: when that is cut, killed or \
+                 silent for a second, or the server restarts, the next holder may be in before the last one is told, which \
+                 takes a third of the lease and a second at the most, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
                  looking every 10 to 250 ms; one server that is written to, and no Galera cluster: row locks are not replicated; \
                  every held or awaited re-entrant lock takes a connection",
     };
@@ -123,7 +123,7 @@ impl Backend for MySql {
 
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
         let desk = Arc::clone(&self.desk);
-        self.work(within, async move { desk.sides.take(Instant::now() + within).await?.roll_back().await }).await
+        self.work(within, async move { desk.reach(Instant::now() + within).await }).await
     }
 
     async fn apply(

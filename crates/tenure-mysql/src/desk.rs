@@ -21,6 +21,10 @@ const TIDY: Duration = Duration::from_millis(500);
 /// For how long a session is kept that nobody needs.
 const REST: Duration = Duration::from_secs(10);
 
+/// How long one who needs a connection waits for those who are done with theirs soon, and how often it looks.
+const TURN: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(5);
+
 /// A client's desk. All of its work is done on the client's own runtime, where its connections live.
 pub(crate) struct Desk {
     opts: Opts,
@@ -71,6 +75,18 @@ impl Desk {
         self.pusher.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Makes sure that the server lets us in and can be written to: who waits rides out a fail-over, but does not wait for a
+    /// copy to become something else.
+    pub(crate) async fn reach(&self, until: Instant) -> Result<(), Failure> {
+        let nothing = "UPDATE tenure_meta SET value = value WHERE name = 'schema'";
+        self.sides.write(nothing, (), until).await.map_err(|failure| {
+            let read_only = failure.is_read_only();
+            let error = failure.into_store();
+            let kind = if read_only { StoreErrorKind::Denied } else { error.kind };
+            StoreError { kind, ..error }.into()
+        })
+    }
+
     /// Takes a step of one lock, and tells our own who wait for it.
     pub(crate) async fn step(&self, ask: &Ask<'_>, until: Instant) -> Result<Done, Failure> {
         let mut done = steps::step_all(&self.sides, std::slice::from_ref(ask), until, false).await?;
@@ -114,19 +130,24 @@ impl Desk {
             // The tables must be there before a row of theirs is asked for.
             self.sides.take(until).await?.roll_back().await?;
         }
-        loop {
-            let Some((session, since)) = self.state().resting.pop() else { break };
-            if since.elapsed() < session.keeps().min(REST) {
-                return Ok((session, true));
+        let patience = until.min(Instant::now() + TURN);
+        let room = loop {
+            if let Some(rested) = self.rested() {
+                return Ok((rested, true));
             }
-        }
-        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
-            let message = format!(
-                "every connection of this client holds a lock or waits for one, raise `connections` in the url, and \
-                 `max_connections` of the server with it: connections={}",
-                self.connections
-            );
-            return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
+            if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
+                break room;
+            }
+            // Those who only try are done soon, and leave what they had.
+            if Instant::now() >= patience {
+                let message = format!(
+                    "every connection of this client holds a lock or waits for one, raise `connections` in the url, and \
+                     `max_connections` of the server with it: connections={}",
+                    self.connections
+                );
+                return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
+            }
+            tokio::time::sleep(LOOK).await;
         };
         let session = Session::open(&self.opts, room, until).await?;
         // Who lives is told by names, and whom to end by numbers: they must mean the same to every connection.
@@ -136,6 +157,17 @@ impl Desk {
             return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
         }
         Ok((session, false))
+    }
+
+    /// A session that rests, and has not done so for too long.
+    fn rested(&self) -> Option<Session> {
+        let mut state = self.state();
+        while let Some((session, since)) = state.resting.pop() {
+            if since.elapsed() < session.keeps().min(REST) {
+                return Some(session);
+            }
+        }
+        None
     }
 
     /// The server's number for a session, if it is alive.
@@ -169,9 +201,13 @@ impl Desk {
             drop(old);
             if self.sides.are_used() && Instant::now() >= next_sweep {
                 next_sweep = Instant::now() + crate::sweep::EVERY;
-                if let Err(failure) = self.sweep().await {
-                    tracing::debug!(?failure, "what nobody uses any more could not be swept out");
-                }
+                let desk = Arc::clone(&self);
+                // By itself, for it may take long.
+                tokio::spawn(async move {
+                    if let Err(failure) = desk.sweep().await {
+                        tracing::debug!(?failure, "what nobody uses any more could not be swept out");
+                    }
+                });
             }
         }
     }

@@ -69,6 +69,16 @@ impl Failure {
         self.code() == Some(1146)
     }
 
+    /// Whether the server said that it did not do it, and means so of a commit too.
+    fn is_refusal(&self) -> bool {
+        self.is_passing() || self.is_missing() || self.is_denied() || self.is_read_only()
+    }
+
+    /// Whether the server is not one that is written to.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self.code(), Some(1290 | 1792 | 1836))
+    }
+
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self.code(), Some(1044 | 1045 | 1095 | 1142 | 1143 | 1227 | 1370 | 1698))
     }
@@ -85,7 +95,7 @@ impl Failure {
     pub(crate) fn into_store(self) -> StoreError {
         let (kind, message) = match self {
             Self::Said(error) => return error,
-            Self::Commit(inner) if inner.code().is_none() || inner.is_gone() => (
+            Self::Commit(inner) if !inner.is_refusal() => (
                 StoreErrorKind::Unanswered,
                 format!("no word whether it was committed: {}", inner.into_store().message),
             ),
@@ -142,7 +152,7 @@ fn of_server(code: u16, said: &str) -> StoreError {
             StoreErrorKind::Unreachable,
             "the server has as many connections as it allows, raise its `max_connections` or lower `connections` in the url",
         ),
-        1044 | 1045 | 1142 | 1143 | 1227 | 1370 | 1698 => (
+        1044 | 1045 | 1129 | 1130 | 1142 | 1143 | 1227 | 1251 | 1370 | 1698 | 1820 | 1862 | 3118 | 4151 => (
             StoreErrorKind::Denied,
             "the server does not let us, check user, password and rights (select, insert, update and delete on tenure_*), and \
              write `mysqls://` if it demands TLS",
@@ -156,9 +166,12 @@ fn of_server(code: u16, said: &str) -> StoreError {
         1146 => (StoreErrorKind::Unreachable, "the tables were removed, and are made anew at the next attempt"),
         1205 | 1213 | 1020 | 3572 => (StoreErrorKind::Unreachable, "others were in the way all the time, try again"),
         1290 | 1792 | 1836 => {
-            (StoreErrorKind::Denied, "the server is read-only, name the one that is written to in the url")
+            (StoreErrorKind::Unreachable, "the server is read-only, name the one that is written to in the url")
         }
-        1053 | 1317 | 1927 | 4031 => (StoreErrorKind::Unreachable, "the server ended the connection"),
+        1158..=1161 | 1053 | 1317 | 1927 | 4031 => (StoreErrorKind::Unreachable, "the server ended the connection"),
+        1037 | 1038 | 1041 | 1461 => {
+            (StoreErrorKind::Unreachable, "the server has no room for more now, see its limits")
+        }
         1021 | 1114 => (StoreErrorKind::Unreachable, "the server's disk is full, free some space there"),
         1665 => (
             StoreErrorKind::Unsupported,

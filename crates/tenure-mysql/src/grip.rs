@@ -29,6 +29,8 @@ pub(crate) struct Grip {
 struct Span {
     /// Whether the claim has left.
     is_over: bool,
+    /// Whether it is only kept, for just so long.
+    is_kept: bool,
     /// When the lease is over, unless it is renewed.
     until: Instant,
     /// How often to show a sign of life.
@@ -43,7 +45,10 @@ impl Grip {
     /// The lease lasts for so long from now at least.
     pub(crate) fn extend(&self, lease: Duration) {
         let mut span = self.span();
-        span.until = span.until.max(Instant::now() + lease);
+        // A renewal may come late, after the lock was given back.
+        if !span.is_kept {
+            span.until = span.until.max(Instant::now() + lease);
+        }
     }
 
     /// Whether the session is still there.
@@ -56,7 +61,10 @@ impl Grip {
 
     /// The row is let go of after so long, whatever was said before.
     pub(crate) fn end_in(&self, keep: Duration) {
-        self.span().until = Instant::now() + keep;
+        {
+            let mut span = self.span();
+            (span.until, span.is_kept) = (Instant::now() + keep, true);
+        }
         self.over.notify_one();
     }
 }
@@ -81,7 +89,7 @@ impl Desk {
 
     /// A claim has the row by this session, for a lease.
     pub(crate) fn hold(self: &Arc<Self>, key: &Key, claim: &Claim, session: Session, lease: Duration) {
-        let span = Span { is_over: false, until: Instant::now() + lease, every: lease / 3 };
+        let span = Span { is_over: false, is_kept: false, until: Instant::now() + lease, every: lease / 3 };
         let grip = Arc::new(Grip {
             name: session.name.clone(),
             session: tokio::sync::Mutex::new(Some(session)),

@@ -8,7 +8,7 @@ use tenure_core::{Error, Key};
 /// Makes the row of a name, unless it is there: without waiting for whoever has it, if the transaction is one that sees what
 /// is committed. A stricter one locks what it reads, also where it finds nothing.
 pub(crate) const MAKE: &str = "INSERT IGNORE INTO tenure_rows (name, made) \
-     SELECT ?, CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED) FROM DUAL \
+     SELECT CAST(? AS BINARY), CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED) FROM DUAL \
      WHERE NOT EXISTS (SELECT 1 FROM tenure_rows WHERE name = ?)";
 /// What makes the next transaction such a one.
 const SEE_COMMITTED: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
@@ -87,7 +87,7 @@ impl InTransaction {
         TRY_LOCK
     }
 
-    /// Waits for the lock in a transaction, which must be one of `transaction` and open. `connection` is any other one that is
+    /// Waits for the lock in a transaction, which must be open on `transaction`. `connection` is any other one that is
     /// in no transaction: by it is looked whether the row is there, and the row is made if the key was never locked before, or
     /// not for a day.
     ///
@@ -152,11 +152,12 @@ impl InTransaction {
     /// Makes the row before the transaction asks for it: one that asks for a row that is not there locks the place where it
     /// would be, and nobody could make it any more.
     async fn make(&self, connection: &mut impl Queryable) -> Result<(), DriverError> {
-        if self.found(connection, LOOK).await? {
+        let found = self.found(connection, LOOK).await?;
+        // A transaction in which we have looked would not do, and none is to be left open.
+        connection.query_drop("COMMIT").await?;
+        if found {
             return Ok(());
         }
-        // A transaction in which we have looked would not do.
-        connection.query_drop("COMMIT").await?;
         connection.query_drop(SEE_COMMITTED).await?;
         connection.exec_drop(MAKE, Params::Positional(vec![self.name().into(), self.name().into()])).await?;
         connection.query_drop("COMMIT").await

@@ -175,7 +175,8 @@ impl Desk {
                         grip.extend(one.lease);
                     }
                 }
-                Row::None | Row::Theirs => {}
+                Row::Theirs => self.extend(&one.key, &one.claim, one.lease),
+                Row::None => {}
             }
         }
     }

@@ -14,9 +14,10 @@ const SET_UP: &str = "SET SESSION autocommit = 0, SESSION time_zone = '+00:00', 
 /// keep what it has locked for hours.
 pub(crate) const IDLE: Duration = Duration::from_secs(5);
 /// A holder does nothing in its transaction, and whoever waits has a statement that takes long: where there are limits to that,
-/// and only MariaDB has them, they are not for us.
+/// each of MariaDB's or MySQL's own, they are not for us.
 const UNLIMITED: &str = "/*M!100600 , SESSION idle_transaction_timeout = 0, SESSION idle_readonly_transaction_timeout = 0, \
-                         SESSION idle_write_transaction_timeout = 0, SESSION max_statement_time = 0 */";
+                         SESSION idle_write_transaction_timeout = 0, SESSION max_statement_time = 0 */ \
+                         /*!80000 , SESSION max_execution_time = 0 */";
 const ISOLATION: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// The server's time in microseconds, told when the row is read: after whoever had it locked has let go of it.

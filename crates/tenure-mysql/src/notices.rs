@@ -21,15 +21,19 @@ pub(crate) async fn leave(side: &mut Side<'_>, sight: &Sight) -> Result<(), Fail
 }
 
 impl Desk {
-    /// Which claims of a client were put out; each is told once.
+    /// Which claims of a client were put out.
     pub(crate) async fn notices(&self, client: &str, until: Instant) -> Result<Vec<Claim>, Failure> {
         let client = client.as_bytes();
         let left: Vec<Vec<u8>> =
             self.sides.read("SELECT claim FROM tenure_notices WHERE client = ?", (client,), until).await?;
-        for claim in &left {
-            let statement = "DELETE FROM tenure_notices WHERE client = ? AND claim = ?";
-            self.sides.write(statement, (client, claim), until).await?;
-        }
         Ok(left.iter().map(|claim| Claim::found(&String::from_utf8_lossy(claim))).collect())
+    }
+    /// They have been told. Before, or one that cannot be taken away now would never be told.
+    pub(crate) async fn told(&self, client: &str, claims: &[Claim], until: Instant) -> Result<(), Failure> {
+        for claim in claims {
+            let statement = "DELETE FROM tenure_notices WHERE client = ? AND claim = ?";
+            self.sides.write(statement, (client.as_bytes(), claim.as_str().as_bytes()), until).await?;
+        }
+        Ok(())
     }
 }

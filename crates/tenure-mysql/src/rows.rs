@@ -201,8 +201,10 @@ impl Desk {
         let ask = Ask { kind, key, operation: &Operation::ForceRelease, ground: Ground::Sheet };
         let done = self.step(&ask, until).await?;
         if let Some((session, _)) = &done.put_out {
-            // The row is free when the session is gone, and not before.
-            while Instant::now() < until && self.connection_of(session, until).await?.is_some() {
+            // The row is free when the session is gone, and not before. It is on its way out, whether or not we can see that.
+            while Instant::now() < until
+                && self.connection_of(session, until).await.is_ok_and(|number| number.is_some())
+            {
                 tokio::time::sleep(LOOK).await;
             }
         }

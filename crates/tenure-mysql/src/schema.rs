@@ -39,7 +39,7 @@ pub(crate) async fn ensure(conn: &mut Conn) -> Result<(), Failure> {
         conn.query_drop(statement).await.map_err(|error| match Failure::from(error) {
             failure if failure.is_denied() => StoreError::new(
                 StoreErrorKind::Denied,
-                "the tables are not there and this user may not make them: have somebody who may run what `tenure schema` \
+                "the tables are not there and this user may not make them: have somebody who may run what `tenure --url … schema` \
                  prints",
             )
             .into(),

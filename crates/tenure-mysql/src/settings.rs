@@ -74,7 +74,8 @@ impl Settings {
             .tcp_nodelay(true)
             .tcp_keepalive(Some(KEEP_ALIVE));
         let opts = if tls { with_tls(opts, &options)? } else { opts };
-        Ok(Self { address: format!("{}://{host}:{port}/{database}", url.scheme()), opts: opts.into(), connections })
+        let shown = if host.contains(':') { format!("[{host}]") } else { host };
+        Ok(Self { address: format!("{}://{shown}:{port}/{database}", url.scheme()), opts: opts.into(), connections })
     }
 }
 
@@ -153,7 +154,7 @@ mod tests {
         for (url, address, user, password) in [
             ("mysql://db1/shop", "mysql://db1:3306/shop", None, None),
             ("mysql://app@db1:3307/shop", "mysql://db1:3307/shop", Some("app"), None),
-            ("mysql://a%40b:p%2Fw@[::1]/a%20b?connections=7", "mysql://::1:3306/a b", Some("a@b"), Some("p/w")),
+            ("mysql://a%40b:p%2Fw@[::1]/a%20b?connections=7", "mysql://[::1]:3306/a b", Some("a@b"), Some("p/w")),
         ] {
             let settings = Settings::read(url).unwrap();
             assert_eq!(settings.address, address);

@@ -16,6 +16,9 @@ pub(crate) struct Sheet {
     pub(crate) version: u64,
 }
 
+/// Whose the seat is when a lock is kept by nobody who is in.
+const NOBODY: &str = "";
+
 /// A claim that has the row, by a session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seat {
@@ -92,15 +95,20 @@ impl Sheet {
             (Outcome::Granted(_), Ground::Row(session), Operation::Acquire { claim, .. }) => {
                 self.seat = Some(Seat { claim: claim.clone(), session: session.to_owned(), connection: Some(0) });
             }
-            // It is the record alone that keeps it.
-            (Outcome::Kept, ..) => self.seat = None,
+            // It is the record alone that keeps it, whatever becomes of the session; but whoever frees it by force ends that.
+            (Outcome::Kept, ..) => {
+                if let Some(seat) = &mut self.seat {
+                    seat.claim = Claim::found(NOBODY);
+                }
+            }
             (Outcome::Forced(Some(_)), ..) => {
                 put_out = self.seat.take().and_then(|seat| seat.connection.map(|number| (seat.session, number)));
             }
             _ => {
                 let hold = self.record.hold.as_ref();
+                let is_of = |seat: &Seat, claim: &Claim| seat.claim == *claim || seat.claim.as_str() == NOBODY;
                 let is_in =
-                    |seat: &Seat| hold.is_some_and(|hold| hold.claims.iter().any(|in_| in_.claim == seat.claim));
+                    |seat: &Seat| hold.is_some_and(|hold| hold.claims.iter().any(|in_| is_of(seat, &in_.claim)));
                 self.seat.take_if(|seat| !is_in(seat));
             }
         }

@@ -15,6 +15,8 @@ use tokio::time::Instant;
 pub(crate) const MOST: usize = 4;
 /// One that was not used for so long is closed, before the server does it.
 const IDLE: Duration = Duration::from_secs(3);
+/// Before something is tried again.
+const PAUSE: Duration = Duration::from_millis(2);
 /// There is no such session.
 const NO_THREAD: u16 = 1094;
 /// For how long a statement waits for somebody else's short transaction. The server counts in whole seconds.
@@ -102,7 +104,7 @@ impl Sides {
                     side.roll_back().await?;
                     return Ok(rows);
                 }
-                Err(failure) => self.again(failure, side.was_idle, until)?,
+                Err(failure) => self.again(failure, side.was_idle, until).await?,
             }
         }
     }
@@ -119,7 +121,7 @@ impl Sides {
             let mut side = self.take(until).await?;
             match side.run(statement, params.clone()).await {
                 Ok(_) => return side.commit().await,
-                Err(failure) => self.again(failure, side.was_idle, until)?,
+                Err(failure) => self.again(failure, side.was_idle, until).await?,
             }
         }
     }
@@ -130,13 +132,13 @@ impl Sides {
             let mut side = self.take(until).await?;
             match side.end(connection).await {
                 Ok(()) => return side.roll_back().await,
-                Err(failure) => self.again(failure, side.was_idle, until)?,
+                Err(failure) => self.again(failure, side.was_idle, until).await?,
             }
         }
     }
 
     /// Whether to begin anew after a failure, before which nothing was committed.
-    pub(crate) fn again(&self, failure: Failure, was_idle: bool, until: Instant) -> Result<(), Failure> {
+    pub(crate) async fn again(&self, failure: Failure, was_idle: bool, until: Instant) -> Result<(), Failure> {
         let again = if failure.is_gone() && was_idle {
             // The server was restarted, or did not like to wait: the others that lie idle are gone too.
             self.close_all();
@@ -147,7 +149,11 @@ impl Sides {
         } else {
             failure.is_passing()
         };
-        if again && Instant::now() < until { Ok(()) } else { Err(failure) }
+        if !again || Instant::now() >= until {
+            return Err(failure);
+        }
+        tokio::time::sleep(PAUSE).await;
+        Ok(())
     }
 }
 

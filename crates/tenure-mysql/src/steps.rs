@@ -6,7 +6,6 @@ use crate::notices;
 use crate::sheet::{Ask, Done, Sheet};
 use crate::sides::{Side, Sides};
 use crate::table;
-use std::time::Duration;
 use tenure_core::{Key, Outcome};
 use tokio::time::Instant;
 
@@ -17,7 +16,6 @@ pub(crate) async fn step_all(
     until: Instant,
     all_or_none: bool,
 ) -> Result<Vec<Done>, Failure> {
-    let mut pause = Duration::from_millis(1);
     loop {
         let mut side = sides.take(until).await?;
         let was_idle = side.was_idle;
@@ -37,9 +35,7 @@ pub(crate) async fn step_all(
                 if failure.spares_connection() {
                     side.roll_back().await?;
                 }
-                sides.again(failure, was_idle, until)?;
-                tokio::time::sleep(pause).await;
-                pause *= 2;
+                sides.again(failure, was_idle, until).await?;
             }
         }
     }

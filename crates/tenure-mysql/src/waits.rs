@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::error::Failure;
+use crate::link::IDLE;
 use crate::name::name;
 use crate::session::{Row, Session, Wait};
 use std::sync::Arc;
@@ -131,7 +132,8 @@ async fn wait(desk: Arc<Desk>, key: Key, number: u64) {
             if let Some(unwanted) = desk.of_wait(&key, number, session, |waiting, session| {
                 waiting.got = Some((session, Instant::now()));
             }) {
-                desk.let_go(unwanted, Instant::now() + ANSWER_WITHIN).await;
+                // The word to end it may be on its way, and is not to hit another lock: it is closed, and not used again.
+                drop(unwanted);
                 return;
             }
         }
@@ -162,7 +164,12 @@ async fn wait_by_session(desk: &Arc<Desk>, key: &Key, number: u64) -> Result<Opt
         if desk.of_wait(key, number, name_of_it, |waiting, session| waiting.session = session).is_some() {
             return Ok(None);
         }
-        match session.lock(&name, Wait::Yes, Instant::now() + BLOCKED_AT_MOST).await {
+        // It has no lease yet: one that is cut off is not to keep the row for as long as the last one might have.
+        let locked = match session.lease(IDLE, soon()).await {
+            Ok(()) => session.lock(&name, Wait::Yes, Instant::now() + BLOCKED_AT_MOST).await,
+            Err(failure) => Err(failure),
+        };
+        match locked {
             Ok(Row::Ours) => return Ok(Some(session)),
             Ok(Row::Taken) => session.let_go(soon()).await?,
             Ok(Row::Missing) => {

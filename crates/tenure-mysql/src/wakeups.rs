@@ -117,9 +117,20 @@ pub(crate) async fn listen(mysql: &MySql, mut port: Port) {
 async fn tell_forced(mysql: &MySql, port: &Port, pusher: &Pusher) {
     let (desk, client) = (Arc::clone(&mysql.desk), port.client().to_owned());
     let look = async move { desk.notices(&client, Instant::now() + ANSWER_WITHIN).await };
-    match mysql.work(ANSWER_WITHIN, look).await {
-        Ok(claims) => claims.iter().for_each(|claim| pusher.forced(claim)),
-        Err(error) => tracing::debug!(%error, "notices could not be looked for"),
+    let told = match mysql.work(ANSWER_WITHIN, look).await {
+        Ok(claims) if claims.is_empty() => return,
+        Ok(claims) => {
+            for claim in &claims {
+                pusher.forced(claim);
+            }
+            let (desk, client) = (Arc::clone(&mysql.desk), port.client().to_owned());
+            let tell = async move { desk.told(&client, &claims, Instant::now() + ANSWER_WITHIN).await };
+            mysql.work(ANSWER_WITHIN, tell).await
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = told {
+        tracing::debug!(%error, "notices could not be looked for");
     }
 }
 

@@ -29,7 +29,11 @@ fn the_schema_is_what_the_server_needs() {
     server.add_user("app", "hunter2-canary", "SELECT, INSERT, UPDATE, DELETE ON tenure.*");
     let url = server.url_as("app", "hunter2-canary");
 
-    refused(&said(&url, &["run", "k", "--", "true"]), 69, &["the tables are not there", "`tenure schema` prints"]);
+    refused(
+        &said(&url, &["run", "k", "--", "true"]),
+        69,
+        &["the tables are not there", "`tenure --url … schema` prints"],
+    );
     let schema = said(&url, &["schema"]);
     assert_eq!((schema.code, schema.err.as_str()), (0, ""), "{schema:?}");
     assert!(server.rows("SHOW TABLES").is_empty(), "to print them must not make them");

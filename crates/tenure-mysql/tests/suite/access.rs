@@ -44,7 +44,7 @@ async fn without_tables_one_who_may_not_make_them_is_told_what_to_do() {
     server.add_user("app", PASSWORD, "SELECT, INSERT, UPDATE, DELETE ON tenure.*");
     let error = refused(&server.url_as("app", PASSWORD)).await;
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-    assert!(error.to_string().contains("tenure schema"), "{error}");
+    assert!(error.to_string().contains("`tenure --url … schema`"), "{error}");
     // What the advice leads to.
     for statement in tenure_mysql::SCHEMA.split(";\n").filter(|statement| statement.contains("tenure_")) {
         server.execute(statement);
@@ -125,4 +125,19 @@ async fn a_server_that_is_read_only_says_so() {
     let error = refused(&server.url_as("app", PASSWORD)).await;
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     assert!(error.to_string().contains("read-only"), "{error}");
+}
+
+/// As in a switch-over: whoever waits goes on waiting.
+#[tokio::test]
+async fn a_server_that_is_read_only_for_a_while_is_waited_for() {
+    let server = MariaDbServer::start();
+    server.add_user("app", PASSWORD, "SELECT, INSERT, UPDATE, DELETE ON tenure.*");
+    gets_in(&client(&server.url()).await, "k").await.release().await.unwrap();
+    let client = client(&server.url_as("app", PASSWORD)).await;
+    server.execute("SET GLOBAL read_only = 1");
+    let error = client.lock("k").unwrap().try_lock().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    let waiting = tokio::spawn(async move { gets_in(&client, "k").await });
+    server.execute("SET GLOBAL read_only = 0");
+    waiting.await.unwrap().release().await.unwrap();
 }

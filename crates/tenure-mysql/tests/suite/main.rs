@@ -12,6 +12,7 @@ mod faults;
 mod first_comers;
 mod in_transaction;
 mod keys;
+mod reused;
 mod strange_servers;
 mod sweep;
 mod tls;

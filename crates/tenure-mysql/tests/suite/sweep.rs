@@ -112,6 +112,9 @@ async fn what_was_swept_an_hour_ago_is_not_swept_again() {
         server.one("SELECT value > 0 FROM tenure_meta WHERE name = 'swept'") == "1"
     })
     .await;
+    drop(client);
+    // It may be at it still.
+    eventually("the first client is gone", SOON, || server.sessions().is_empty()).await;
     let swept = server.one("SELECT value FROM tenure_meta WHERE name = 'swept'");
     a_day_passes(&server);
     server.execute(&format!("UPDATE tenure_meta SET value = {swept} WHERE name = 'swept'"));
