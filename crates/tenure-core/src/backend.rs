@@ -85,6 +85,16 @@ pub trait Backend: Send + Sync + 'static {
     /// over the client's.
     fn calls_apart(&self, kind: Kind) -> bool;
 
+    /// Why this store has no locks of a kind, if it has none: then nobody is given a handle to one.
+    fn refuses(&self, _: Kind) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a claim that was not granted is never asked for again, so that whoever waits asks with a fresh one each time.
+    fn asks_anew(&self) -> bool {
+        false
+    }
+
     /// Carries wake-ups from the store to the client, for as long as the client lives; runs on the client's thread.
     fn listen(&self, port: Port) -> impl Future<Output = ()> + Send;
 }
@@ -198,6 +208,8 @@ pub(crate) trait DynBackend: Send + Sync {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
     fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>>;
     fn calls_apart(&self, kind: Kind) -> bool;
+    fn refuses(&self, kind: Kind) -> Option<&'static str>;
+    fn asks_anew(&self) -> bool;
     fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
 }
 
@@ -250,6 +262,12 @@ impl<B: Backend> DynBackend for B {
     }
     fn calls_apart(&self, kind: Kind) -> bool {
         Backend::calls_apart(self, kind)
+    }
+    fn refuses(&self, kind: Kind) -> Option<&'static str> {
+        Backend::refuses(self, kind)
+    }
+    fn asks_anew(&self) -> bool {
+        Backend::asks_anew(self)
     }
     fn listen(&self, port: Port) -> BoxFuture<'_, ()> {
         Box::pin(Backend::listen(self, port))

@@ -257,7 +257,7 @@ impl Client {
     ///
     /// As [`lock`](Client::lock).
     pub fn semaphore(&self, key: &str) -> Result<Semaphore, Error> {
-        Ok(Semaphore::new(&self.0, self.key(key)?))
+        Ok(Semaphore::new(&self.0, self.key_of(Kind::Semaphore, key)?))
     }
 
     /// The semaphore on a key whose permits have names, by which they can be passed on, renewed and given back by anybody.
@@ -266,7 +266,7 @@ impl Client {
     ///
     /// As [`lock`](Client::lock).
     pub fn permits(&self, key: &str) -> Result<Permits, Error> {
-        Ok(Permits::new(&self.0, self.key(key)?))
+        Ok(Permits::new(&self.0, self.key_of(Kind::Permits, key)?))
     }
 
     /// The latch on a key: shut until it was counted down so often.
@@ -275,7 +275,7 @@ impl Client {
     ///
     /// As [`lock`](Client::lock).
     pub fn latch(&self, key: &str) -> Result<Latch, Error> {
-        Ok(Latch::new(&self.0, self.key(key)?))
+        Ok(Latch::new(&self.0, self.key_of(Kind::Latch, key)?))
     }
 
     /// The lock of a kind on a key.
@@ -285,7 +285,7 @@ impl Client {
     /// As [`lock`](Client::lock), and [`Unsupported`](ErrorKind::Unsupported) for a kind that is none: a semaphore has
     /// permits, and a latch is waited for.
     pub fn lock_of(&self, kind: Kind, key: &str) -> Result<Lock, Error> {
-        let key = self.key(key)?;
+        let key = self.key_of(kind, key)?;
         if kind.has_permits() || kind == Kind::Latch {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -298,6 +298,14 @@ impl Client {
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.0
+    }
+
+    fn key_of(&self, kind: Kind, key: &str) -> Result<Key, Error> {
+        let key = self.key(key)?;
+        match self.0.shared.backend.refuses(kind) {
+            Some(why) => Err(Error::new(ErrorKind::Unsupported, format!("{why}: kind={kind}")).about(&key)),
+            None => Ok(key),
+        }
     }
 
     pub(crate) fn key(&self, key: &str) -> Result<Key, Error> {

@@ -45,12 +45,16 @@ pub enum Interest {
 #[derive(Debug)]
 pub struct Port {
     hub: Arc<Hub>,
+    part: Part,
     interests: mpsc::UnboundedReceiver<Interest>,
 }
 
+/// Which of several stores speaks, of a client that listens to more than one.
+type Part = u32;
+
 /// What a backend says to its client; a cheap handle.
 #[derive(Debug, Clone)]
-pub struct Pusher(Arc<Hub>);
+pub struct Pusher(Arc<Hub>, Part);
 
 impl Port {
     /// What waiters want next; pending while they want nothing new.
@@ -106,9 +110,28 @@ impl Port {
         &self.hub.client
     }
 
+    /// A port for each of several places that the same is to be heard from, and what keeps them told of what waiters want. A
+    /// lock is heard of while any of them hears. At most 32.
+    pub fn split(mut self, parts: u32) -> (Vec<Self>, impl Future<Output = ()> + Send) {
+        let channels: Vec<_> = (0..parts).map(|part| (part, mpsc::unbounded_channel())).collect();
+        let senders: Vec<_> = channels.iter().map(|(_, (sender, _))| sender.clone()).collect();
+        let port = |(part, (_, interests))| Self { hub: Arc::clone(&self.hub), part, interests };
+        let ports = channels.into_iter().map(port).collect();
+        let telling = async move {
+            loop {
+                let interest = self.next().await;
+                for sender in &senders {
+                    // One whose place has given up listening does not need to know.
+                    let _ = sender.send(interest.clone());
+                }
+            }
+        };
+        (ports, telling)
+    }
+
     /// The handle to speak by.
     pub fn pusher(&self) -> Pusher {
-        Pusher(Arc::clone(&self.hub))
+        Pusher(Arc::clone(&self.hub), self.part)
     }
 }
 
@@ -116,6 +139,10 @@ impl Pusher {
     /// Whether both speak to the same client.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn bit(&self) -> u32 {
+        1 << self.1
     }
 
     /// From now on, nothing that is said there is missed.
@@ -127,8 +154,8 @@ impl Pusher {
         // Whoever asked before and was told no may have been released since: everyone looks again.
         self.0.each(Some(topic), |signal| {
             signal.set(|state| {
-                state.epoch += u64::from(!state.live);
-                state.live = true;
+                state.epoch += u64::from(state.live & self.bit() == 0);
+                state.live |= self.bit();
             });
         });
     }
@@ -151,7 +178,7 @@ impl Pusher {
         self.0.each(None, |signal| {
             signal.set(|state| {
                 state.epoch += 1;
-                state.live = false;
+                state.live &= !self.bit();
             });
         });
     }
@@ -223,7 +250,7 @@ impl Hub {
             idle: Notify::new(),
             on_notice: Box::new(on_notice),
         });
-        let port = Port { hub: Arc::clone(&hub), interests: wanted };
+        let port = Port { hub: Arc::clone(&hub), part: 0, interests: wanted };
         (hub, port)
     }
 
@@ -318,8 +345,8 @@ struct Signal {
 struct SignalState {
     /// Rises with every sign that the key may be free.
     epoch: u64,
-    /// Whether a release now would be heard.
-    live: bool,
+    /// By whom a release now would be heard, a bit for each part.
+    live: u32,
 }
 
 impl Signal {
@@ -361,12 +388,12 @@ impl Watch {
 
     /// Whether a release now would be heard.
     pub(crate) fn is_live(&self) -> bool {
-        self.signal.get().live
+        self.signal.get().live != 0
     }
 
     /// Until a release would be heard.
     pub(crate) async fn live(&self) {
-        self.signal.until(|state| state.live).await;
+        self.signal.until(|state| state.live != 0).await;
     }
 
     /// Until something was heard since `epoch`.

@@ -345,6 +345,7 @@ impl<'a> Attempt<'a> {
                     failures = 0;
                     self.silence = None;
                     self.seen_off(&armed.claim, busy, shared.clock.now());
+                    self.ask_anew(&mut armed);
                 }
                 Ok(Outcome::Short(permits)) => return Err(self.short(permits)),
                 Ok(other) => return Err(turned_down((self.kind, self.key), &other)),
@@ -363,6 +364,7 @@ impl<'a> Attempt<'a> {
                         return Err(Error::from_store(Some(self.key), error));
                     }
                     self.silence = Some(error);
+                    self.ask_anew(&mut armed);
                     if again {
                         continue;
                     }
@@ -385,6 +387,16 @@ impl<'a> Attempt<'a> {
             };
             if !Box::pin(waiting.instrument(span)).await {
                 return self.not_obtained();
+            }
+        }
+    }
+
+    /// With a fresh claim, where one that was not granted is never asked for again.
+    fn ask_anew(&mut self, armed: &mut Armed<'a>) {
+        if self.client.shared.backend.asks_anew() {
+            *armed = self.arm();
+            if let Some(waiting) = &mut self.waiting {
+                *waiting = armed.claim.clone();
             }
         }
     }

@@ -10,7 +10,7 @@ cases!("input":
     options_that_make_no_sense_are_refused,
     re_entry_with_such_options_is_refused,
     a_client_with_such_options_is_refused,
-    keys_are_taken_as_they_are,
+    keys_are_taken_as_they_are uses Fair,
     what_a_store_does_not_promise_is_refused,
 );
 

@@ -12,7 +12,7 @@ cases!("late":
     a_re_entry_that_is_let_in_too_late_does_not_wait_for_itself,
     an_acquire_that_arrives_after_its_hold_was_lost_takes_nothing,
     an_acquire_that_was_given_up_while_the_key_was_of_another_kind_takes_nothing,
-    who_was_in_does_not_hold_what_another_took_as_another_kind,
+    who_was_in_does_not_hold_what_another_took_as_another_kind uses Fair,
     a_renewal_that_was_done_but_not_answered_keeps_the_lock_for_nobody,
     a_last_attempt_without_time_for_an_answer_is_no_silence,
     a_silent_store_is_unavailable_to_everyone_in_line,

@@ -27,9 +27,9 @@ cases!("multi":
     a_set_that_is_put_out_is_free,
     the_order_in_which_keys_are_named_does_not_matter,
     sets_that_overlap_do_not_meet,
-    a_lock_that_is_named_twice_is_held_once,
-    kinds_can_be_mixed,
-    a_member_of_another_kind_is_a_conflict,
+    a_lock_that_is_named_twice_is_held_once uses Read,
+    kinds_can_be_mixed uses Read,
+    a_member_of_another_kind_is_a_conflict uses Fair,
     a_timeout_names_the_key_and_the_holder,
     the_wait_is_one_for_all,
     those_that_are_held_are_renewed_while_others_are_waited_for,
@@ -45,7 +45,7 @@ cases!("multi":
     a_release_says_what_went_wrong,
     an_owner_goes_in_again,
     a_program_goes_in_beside_its_holder,
-    one_lock_of_two_clients_is_entered_by_both,
+    one_lock_of_two_clients_is_entered_by_both uses Fair,
     one_simple_lock_of_two_clients_is_a_conflict,
     clients_that_share_keys_do_not_wait_for_each_other,
     asking_again_says_the_same,
@@ -102,6 +102,9 @@ async fn a_set_that_is_free_takes_one_request(bench: &Bench) {
     for set in [multi(bench, &client, &["a", "b", "c", "d"]), mixed] {
         let before = tap.applied();
         let guard = set.lock().await.unwrap();
+        if tap.takes_one_by_one() {
+            return;
+        }
         assert_eq!(tap.applied() - before, 1, "one request for all of them");
         guard.release().await.unwrap();
         let before = tap.applied();
@@ -657,6 +660,9 @@ fn wanted(bench: &Bench, names: &[&str], number: u64) -> Vec<Wanted> {
 async fn asking_again_says_the_same(bench: &Bench) {
     let all = wanted(bench, &["a", "b", "c"], 1);
     let first = bench.acquire_all(&all).await;
+    if first == Joint::OneByOne {
+        return;
+    }
     let Joint::Granted(grants) = &first else { panic!("all are free: {first:?}") };
     let mut tokens: Vec<u64> = grants.iter().map(|grant| grant.token).collect();
     tokens.dedup();
@@ -689,7 +695,11 @@ async fn a_cancelled_claim_refuses_all(bench: &Bench) {
     for at in 0..3 {
         let all = wanted(bench, &["a", "b", "c"], 10 * at as u64);
         bench.apply(all[at].kind, &all[at].key, &cancel(&all[at])).await;
-        assert_eq!(bench.acquire_all(&all).await, Joint::InTheWay { at, answer: Ok(Outcome::Refused) });
+        let joint = bench.acquire_all(&all).await;
+        if joint == Joint::OneByOne {
+            return;
+        }
+        assert_eq!(joint, Joint::InTheWay { at, answer: Ok(Outcome::Refused) });
         for one in &all {
             assert_eq!(bench.apply(one.kind, &one.key, &Operation::Inspect).await, Outcome::Seen(None));
         }

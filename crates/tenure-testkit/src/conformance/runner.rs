@@ -28,10 +28,14 @@ const WIND_UP: Duration = Duration::from_secs(1);
 pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 'static) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert_with(|| AT_ONCE * available_parallelism().map_or(1, NonZero::get));
-    let label = fixture().backend().label();
+    let backend_itself = fixture().backend();
+    let label = backend_itself.label();
+    let refused = Kind::ALL.iter().copied().filter(|kind| backend_itself.refuses(*kind).is_some()).collect::<Vec<_>>();
+    drop(backend_itself);
     let fixture = Arc::new(fixture);
-    let trial = |(kind, case): (Kind, Case)| {
-        let unsupported = case.needs.iter().any(|guarantee| !label.has(*guarantee));
+    let trial = |(kind, of, case): (Kind, Kind, Case)| {
+        let unsupported = case.needs.iter().any(|guarantee| !label.has(*guarantee))
+            || [kind, of].iter().chain(case.uses).any(|kind| refused.contains(kind));
         let fixture = Arc::clone(&fixture);
         let name = if kind == Kind::Reentrant { case.name.clone() } else { format!("as {kind}: {}", case.name) };
         Trial::test(name, move || run_case(&case, Bench::new(fixture(), kind)))
@@ -40,28 +44,28 @@ pub fn run<F: Fixture>(backend: &str, fixture: impl Fn() -> F + Send + Sync + 's
     };
     // Whatever excludes everyone but its holder is tried as such.
     let mutexes = [Kind::Reentrant, Kind::Fair, Kind::Write];
-    let trials = mutexes.into_iter().flat_map(|kind| of_mutexes().into_iter().map(move |case| (kind, case)));
-    let trials = trials.chain(of_their_own().into_iter().map(|case| (Kind::Reentrant, case)));
+    let trials = mutexes.into_iter().flat_map(|kind| of_mutexes().into_iter().map(move |case| (kind, kind, case)));
+    let trials = trials.chain(of_their_own().into_iter().map(|(of, case)| (Kind::Reentrant, of, case)));
     libtest_mimic::run(&arguments, trials.map(trial).collect()).exit_code()
 }
 
-/// The cases of what one kind alone does, or every kind in the same way.
-fn of_their_own() -> Vec<Case> {
+/// The cases of what one kind alone does, or every kind in the same way, each with a kind that it is not tried without.
+fn of_their_own() -> Vec<(Kind, Case)> {
     [
-        simple::cases(),
-        fair::cases(),
-        lines::cases(),
-        read_write::cases(),
-        sides::cases(),
-        fenced::cases(),
-        semaphore::cases(),
-        permits::cases(),
-        latch::cases(),
-        multi::cases(),
-        input::cases(),
+        (Kind::Simple, simple::cases()),
+        (Kind::Fair, fair::cases()),
+        (Kind::Fair, lines::cases()),
+        (Kind::Read, read_write::cases()),
+        (Kind::Read, sides::cases()),
+        (Kind::Fenced, fenced::cases()),
+        (Kind::Semaphore, semaphore::cases()),
+        (Kind::Permits, permits::cases()),
+        (Kind::Latch, latch::cases()),
+        (Kind::Reentrant, multi::cases()),
+        (Kind::Reentrant, input::cases()),
     ]
     .into_iter()
-    .flatten()
+    .flat_map(|(of, cases)| cases.into_iter().map(move |case| (of, case)))
     .collect()
 }
 

@@ -15,6 +15,8 @@ type Which = fn(&Operation) -> bool;
 /// What is known of the calls, and what is to become of them.
 #[derive(Default)]
 pub(super) struct Tap {
+    /// The store has said that it takes locks one after the other.
+    one_by_one: AtomicBool,
     applied: AtomicUsize,
     acquires: AtomicUsize,
     renewals_panic: AtomicBool,
@@ -36,6 +38,10 @@ pub(super) struct Tap {
 }
 
 impl Tap {
+    pub(super) fn takes_one_by_one(&self) -> bool {
+        self.one_by_one.load(Ordering::SeqCst)
+    }
+
     /// From now on, the client hears what the store pushes.
     pub(super) fn hear(&self) {
         self.hears.send_replace(true);
@@ -240,6 +246,7 @@ impl<B: Backend> Backend for Tapped<B> {
         self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
         // What was not tried was not asked.
         if matches!(answer, Ok(Joint::OneByOne)) {
+            self.tap.one_by_one.store(true, Ordering::SeqCst);
             self.tap.applied.fetch_sub(1, Ordering::SeqCst);
             self.tap.acquires.fetch_sub(1, Ordering::SeqCst);
             return answer;
@@ -275,6 +282,14 @@ impl<B: Backend> Backend for Tapped<B> {
 
     fn calls_apart(&self, kind: Kind) -> bool {
         self.inner.calls_apart(kind)
+    }
+
+    fn refuses(&self, kind: Kind) -> Option<&'static str> {
+        self.inner.refuses(kind)
+    }
+
+    fn asks_anew(&self) -> bool {
+        self.inner.asks_anew()
     }
 
     async fn listen(&self, port: Port) {
