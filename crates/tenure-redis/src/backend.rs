@@ -7,11 +7,12 @@ use crate::driver::{Driver, Failure, Link, RedisRs};
 use crate::error::{no_lock, unreachable};
 use crate::layout::Layout;
 use crate::lines::Lines;
-use crate::links::{InUse, Links};
+use crate::links::{InUse, Links, Witness};
 use crate::script::Scripts;
 use crate::{names, reply, wakeups};
 use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
@@ -41,11 +42,21 @@ impl Redis {
     };
 
     pub(crate) fn new(driver: RedisRs, layout: Layout, wakeups: bool) -> Self {
-        Self { links: Links::new(driver), lines: Lines::default(), layout, wakeups }
+        Self { links: Links::new(driver, None), lines: Lines::default(), layout, wakeups }
+    }
+
+    /// The same, with somebody who sees every connection before it is used.
+    pub(crate) fn witnessed(driver: RedisRs, wakeups: bool, witness: Arc<dyn Witness>) -> Self {
+        Self { links: Links::new(driver, Some(witness)), lines: Lines::default(), layout: Layout::default(), wakeups }
+    }
+
+    /// Where the server is.
+    pub(crate) fn place(&self) -> String {
+        self.links.driver().address()
     }
 
     /// Runs a script, sending its text only if the server does not know it.
-    async fn run(&self, call: &impl Call, within: Duration) -> Result<Value, StoreError> {
+    pub(crate) async fn run(&self, call: &impl Call, within: Duration) -> Result<Value, StoreError> {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
         run_on(&mut in_use, call, began, within).await

@@ -16,6 +16,7 @@ mod layout;
 mod lines;
 mod links;
 mod names;
+mod redlock;
 mod reply;
 mod script;
 mod settings;
@@ -26,3 +27,4 @@ pub use config::Config;
 pub use layout::Layout;
 /// The driver, for [`Config::from_client`].
 pub use redis;
+pub use redlock::{Config as RedlockConfig, Redlock};

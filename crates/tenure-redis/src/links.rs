@@ -6,7 +6,7 @@
 use crate::calendar::Calendar;
 use crate::driver::{Answer, Driver, Failure, Link};
 use crate::error::unreachable;
-use redis::Cmd;
+use redis::{Cmd, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tenure_core::StoreError;
@@ -24,7 +24,15 @@ const REPLICA: Duration = Duration::from_millis(100);
 
 pub(crate) struct Links<D: Driver> {
     driver: D,
+    /// Sees every connection before it is used.
+    witness: Option<Arc<dyn Witness>>,
     slots: Mutex<Slots<D::Link>>,
+}
+
+/// Whoever wants to know to which run of a server every connection leads.
+pub(crate) trait Witness: Send + Sync + 'static {
+    /// What the server says of itself, before anything else is asked over a new connection.
+    fn saw(&self, info: &Value);
 }
 
 /// The runtimes' connections.
@@ -64,8 +72,8 @@ pub(crate) struct InUse<L> {
 }
 
 impl<D: Driver> Links<D> {
-    pub(crate) fn new(driver: D) -> Self {
-        Self { driver, slots: Mutex::new(Slots { by_runtime: Vec::new(), tidy_at: MANY }) }
+    pub(crate) fn new(driver: D, witness: Option<Arc<dyn Witness>>) -> Self {
+        Self { driver, witness, slots: Mutex::new(Slots { by_runtime: Vec::new(), tidy_at: MANY }) }
     }
 
     pub(crate) fn driver(&self) -> &D {
@@ -89,7 +97,10 @@ impl<D: Driver> Links<D> {
             if let Some(in_use) = slot.in_use() {
                 return Ok(in_use);
             }
-            let link = self.driver.open(within).await?;
+            let mut link = self.driver.open(within).await?;
+            if let Some(witness) = &self.witness {
+                witness.saw(&link.send(redis::cmd("INFO").arg("server"), within).await.map_err(StoreError::from)?);
+            }
             let mut current = slot.lock();
             current.generation += 1;
             let calendar = Calendar::default();
@@ -214,7 +225,7 @@ mod tests {
     use tokio::runtime::{Builder, Runtime};
 
     fn links(server: &RedisServer) -> Links<RedisRs> {
-        Links::new(RedisRs::set_up(Settings::read(&server.url()).unwrap()).unwrap())
+        Links::new(RedisRs::set_up(Settings::read(&server.url()).unwrap()).unwrap(), None)
     }
 
     fn connect(links: &Links<RedisRs>) -> Runtime {

@@ -193,6 +193,12 @@ pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force"
 /// For those who take several locks at one moment.
 pub(crate) static TOGETHER: Script = script!("multi/acquire");
 
+/// For locks on a majority of servers.
+pub(crate) static STAMP: Script = script!("redlock/stamp", "redlock/raise");
+pub(crate) static STAMP_SIMPLE: Script = script!("redlock/stamp_simple", "redlock/raise");
+pub(crate) static JOIN: Script = script!("redlock/join", "redlock/raise");
+pub(crate) static JOIN_SIMPLE: Script = script!("redlock/join_simple", "redlock/raise");
+
 /// For whoever looks.
 pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
 pub(crate) static FORCE: Script = script!("common/sight", "common/force");

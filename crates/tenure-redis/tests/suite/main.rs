@@ -22,4 +22,5 @@ mod ghosts;
 mod leases;
 mod multi;
 mod polling;
+mod redlock;
 mod rights;

@@ -1,0 +1,75 @@
+//! One of the servers, and whether its vote counts.
+
+use crate::backend::Redis;
+use crate::driver::RedisRs;
+use crate::links::Witness;
+use redis::Value;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The server counts its uptime in whole seconds.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A server.
+pub(super) struct Node {
+    pub(super) redis: Redis,
+    runs: Arc<Runs>,
+}
+
+/// What is known of a server's runs. One that was restarted may have forgotten what it granted: until the last of those
+/// leases must have ended, its vote would be a second one.
+struct Runs {
+    max_lease: Duration,
+    /// Whether a server that was never seen before is trusted only if it has been up for so long.
+    by_uptime: bool,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    run: Option<String>,
+    abstains_until: Option<Instant>,
+}
+
+impl Node {
+    pub(super) fn new(driver: RedisRs, wakeups: bool, max_lease: Duration, by_uptime: bool) -> Self {
+        let runs = Arc::new(Runs { max_lease, by_uptime, seen: Mutex::default() });
+        let witness: Arc<dyn Witness> = Arc::clone(&runs) as _;
+        Self { redis: Redis::witnessed(driver, wakeups, witness), runs }
+    }
+
+    /// For how much longer its vote does not count.
+    pub(super) fn abstains(&self) -> Option<Duration> {
+        let until = self.runs.seen.lock().unwrap_or_else(PoisonError::into_inner).abstains_until?;
+        Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
+}
+
+impl Witness for Runs {
+    fn saw(&self, info: &Value) {
+        let text = text(info);
+        let field = |name: &str| text.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'));
+        let run = field("run_id").unwrap_or_default().to_owned();
+        let uptime = Duration::from_secs(field("uptime_in_seconds").and_then(|up| up.parse().ok()).unwrap_or(0));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let abstains = match &seen.run {
+            Some(known) if *known == run => return,
+            Some(_) => self.max_lease,
+            None if self.by_uptime => (self.max_lease + SECOND).saturating_sub(uptime),
+            None => Duration::ZERO,
+        };
+        if !abstains.is_zero() {
+            tracing::warn!(?abstains, "a server that was restarted does not vote until its old grants must have ended");
+            seen.abstains_until = Some(Instant::now() + abstains);
+        }
+        seen.run = Some(run);
+    }
+}
+
+fn text(info: &Value) -> String {
+    match info {
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.clone(),
+        _ => String::new(),
+    }
+}
