@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
-use tenure_kernel::{Cancelled, Claim, Kind, Operation, Outcome, Record, Stay, Stepped, Time, Token, step};
+use tenure_kernel::{Busy, Cancelled, Claim, Kind, Operation, Outcome, Record, Stay, Stepped, Time, Token, step};
 
 /// A store's memory of one lock, and its clock.
 #[derive(Debug, Clone, Default)]
@@ -119,6 +119,17 @@ proptest! {
     }
 
     #[test]
+    fn who_waits_is_told_when_the_last_holder_ends(history in histories()) {
+        replay(&history, |_, _, outcome, _, after| {
+            if let Outcome::Busy(Busy { holder: Some(_), again: Some(again), .. }) = outcome {
+                let held_at = |now| Store { now, ..after.clone() }.current().hold.is_some();
+                let end = after.now.plus(*again);
+                assert!(!held_at(end) && held_at(Time::from_micros(end.as_micros() - 1)), "{again:?}");
+            }
+        });
+    }
+
+    #[test]
     fn who_gives_up_leaves_the_line(history in histories()) {
         replay(&history, |_, operation, _, _, after| {
             if let Operation::Release { claim, left: 0, .. } = operation {
@@ -170,4 +181,28 @@ proptest! {
             assert!(matches!(after.clone().apply(&beside).0, Outcome::Granted(_)));
         });
     }
+}
+
+/// The last one left stands under one who has left, and whose lease was longer.
+#[test]
+fn a_long_lease_is_over_when_its_holder_has_left_and_another_lives() {
+    let millis = Duration::from_millis;
+    let acquire = |number, under: &[u64], lease| {
+        let under = under.iter().copied().map(claim).collect();
+        Operation::Acquire { claim: claim(number), under, lease: millis(lease), stay: Stay::No }
+    };
+    let leave = Operation::Release {
+        claim: claim(0),
+        left: 0,
+        change: 1,
+        lease: millis(1),
+        keep: Duration::ZERO,
+        cancel: None,
+    };
+    let mut store = Store::default();
+    store.apply(&acquire(0, &[], 100));
+    store.apply(&acquire(4, &[0], 40));
+    assert_eq!(store.apply(&leave).0, Outcome::Left);
+    let Outcome::Busy(busy) = store.apply(&acquire(1, &[], 100)).0 else { panic!("it is held") };
+    assert_eq!(busy.again, Some(millis(40)));
 }

@@ -6,6 +6,7 @@
 //! * `who_came_first_is_served_first`: a free lock goes to nobody but the one who has stood in line for longest.
 //! * `a_place_is_kept_for_who_asks_again`: one who asks again in time stands where it stood, however long it waits.
 //! * `who_does_not_ask_again_is_passed_over`: a place ends with its time, and the next one comes first.
+//! * `who_waits_is_told_when_the_last_holder_ends`: it is free then, and no sooner, unless somebody renews or leaves.
 //! * `who_gives_up_leaves_the_line`: a release by one who waits takes it out of line.
 //! * `who_comes_first_is_called`: whoever comes first to a free lock by a step is called by that step, and nobody twice.
 //! * `one_attempt_takes_no_place`: one who does not stay leaves the line as it was, and does not push in.

@@ -213,6 +213,9 @@ fn leave(record: &mut Record, claim: &Claim, keep: Duration, now: Time) -> Outco
         None => Outcome::NotHeld,
         Some(hold) if hold.claims.len() > 1 => {
             hold.claims.retain(|entered| entered.claim != *claim);
+            // If all who are left stand under others, nobody's renewals speak for all any more: it ends with the last of them.
+            let ends: Option<Vec<Time>> = hold.claims.iter().map(|entered| entered.ends).collect();
+            hold.ends = ends.and_then(|ends| ends.into_iter().max()).unwrap_or(hold.ends);
             Outcome::Left
         }
         Some(hold) if !keep.is_zero() => {
