@@ -95,7 +95,8 @@ pub(crate) struct Cli {
 /// What every command takes.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Common {
-    /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://…, redis+unix://…, mysql://… or mysqls://…
+    /// The store that keeps the locks: sqlite:PATH, redis://…, rediss://…, redis+unix://…,
+    /// redlock:redis://…,redis://…,redis://…, mysql://… or mysqls://…
     /// [default: a file in the user's state directory, which no other user and no other machine sees; for `demo`, memory]
     // The value may have a password in it.
     #[arg(long, global = true, help_heading = "Global options", value_name = "URL")]

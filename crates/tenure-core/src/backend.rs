@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
-use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Pattern, Sight};
+use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Pattern, Sight, Vote};
 
 /// A place that applies a lock's steps atomically.
 ///
@@ -55,12 +55,12 @@ pub trait Backend: Send + Sync + 'static {
         within: Duration,
     ) -> impl Future<Output = Result<Joint, StoreError>> + Send;
 
-    /// Renews many holds at once and says for each whether it still holds. At most [`Renewal::BATCH`] at a time.
+    /// Renews many holds at once and says for each whether it lasts. At most [`Renewal::BATCH`] at a time.
     fn renew(
         &self,
         renewals: &[Renewal],
         within: Duration,
-    ) -> impl Future<Output = Result<Vec<bool>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Lasts>, StoreError>> + Send;
 
     /// All held locks whose keys match.
     fn list(
@@ -80,6 +80,12 @@ pub trait Backend: Send + Sync + 'static {
 
     /// The card of a client, if it left one.
     fn look_up(&self, client: &str, within: Duration) -> impl Future<Output = Result<Option<Card>, StoreError>> + Send;
+
+    /// What each server says of a lock, where a majority of several keeps it; nothing where the store is one place.
+    /// It is answered also if a majority is silent.
+    fn votes(&self, _: Kind, _: &Key, _: Duration) -> impl Future<Output = Result<Vec<Vote>, StoreError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
 
     /// Whether those who stand in line for this kind are each called in a [`Topic`](crate::Topic) of their own, instead of
     /// over the client's.
@@ -117,6 +123,23 @@ impl Renewal {
     pub const BATCH: usize = 420;
 }
 
+/// Whether a hold that was to be renewed lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lasts {
+    /// For as long as was asked, at least.
+    Yes,
+    /// The store does not know it any more.
+    No,
+    /// It could not be learned of this one, though it could of others: too few of several servers answered that know it.
+    Unknown(StoreError),
+}
+
+impl From<bool> for Lasts {
+    fn from(lasts: bool) -> Self {
+        if lasts { Self::Yes } else { Self::No }
+    }
+}
+
 /// Why a store did not do as it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreError {
@@ -124,6 +147,8 @@ pub struct StoreError {
     pub kind: StoreErrorKind,
     /// What happened, without secrets.
     pub message: String,
+    /// What each server said, where a majority of several keeps the lock. The message says it too.
+    pub votes: Vec<Vote>,
 }
 
 /// What a caller can make of a [`StoreError`].
@@ -147,7 +172,13 @@ pub enum StoreErrorKind {
 impl StoreError {
     /// An error of this kind.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), votes: Vec::new() }
+    }
+
+    /// With what each server said, which becomes part of the message.
+    #[must_use]
+    pub fn with_votes(self, votes: Vec<Vote>) -> Self {
+        Self { message: format!("{}: {}", self.message, Vote::told(&votes)), votes, ..self }
     }
 
     /// Whether the same request may succeed later.
@@ -193,7 +224,7 @@ pub(crate) trait DynBackend: Send + Sync {
         within: Duration,
     ) -> BoxFuture<'a, Result<Outcome, StoreError>>;
     fn acquire_all<'a>(&'a self, wanted: &'a [Wanted], within: Duration) -> BoxFuture<'a, Result<Joint, StoreError>>;
-    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>>;
+    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<Lasts>, StoreError>>;
     fn list<'a>(
         &'a self,
         pattern: &'a Pattern,
@@ -207,6 +238,7 @@ pub(crate) trait DynBackend: Send + Sync {
         within: Duration,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
     fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>>;
+    fn votes<'a>(&'a self, kind: Kind, key: &'a Key, within: Duration) -> BoxFuture<'a, Result<Vec<Vote>, StoreError>>;
     fn calls_apart(&self, kind: Kind) -> bool;
     fn refuses(&self, kind: Kind) -> Option<&'static str>;
     fn asks_anew(&self) -> bool;
@@ -238,7 +270,7 @@ impl<B: Backend> DynBackend for B {
     fn acquire_all<'a>(&'a self, wanted: &'a [Wanted], within: Duration) -> BoxFuture<'a, Result<Joint, StoreError>> {
         Box::pin(Backend::acquire_all(self, wanted, within))
     }
-    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
+    fn renew<'a>(&'a self, renewals: &'a [Renewal], within: Duration) -> BoxFuture<'a, Result<Vec<Lasts>, StoreError>> {
         Box::pin(Backend::renew(self, renewals, within))
     }
     fn list<'a>(
@@ -259,6 +291,9 @@ impl<B: Backend> DynBackend for B {
     }
     fn look_up<'a>(&'a self, client: &'a str, within: Duration) -> BoxFuture<'a, Result<Option<Card>, StoreError>> {
         Box::pin(Backend::look_up(self, client, within))
+    }
+    fn votes<'a>(&'a self, kind: Kind, key: &'a Key, within: Duration) -> BoxFuture<'a, Result<Vec<Vote>, StoreError>> {
+        Box::pin(Backend::votes(self, kind, key, within))
     }
     fn calls_apart(&self, kind: Kind) -> bool {
         Backend::calls_apart(self, kind)

@@ -4,7 +4,7 @@ use crate::length::Spoken;
 use crate::{Card, StoreError, StoreErrorKind};
 use std::fmt;
 use std::time::Duration;
-use tenure_kernel::{Holder, InvalidKey, Key, Kind};
+use tenure_kernel::{Holder, InvalidKey, Key, Kind, Vote};
 
 /// What went wrong, for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,12 +54,14 @@ struct Inner {
     key: Option<Key>,
     holder: Option<Holder>,
     card: Option<Card>,
+    votes: Vec<Vote>,
     source: Option<StoreError>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), key: None, holder: None, card: None, source: None }))
+        let (key, holder, card, votes, source) = (None, None, None, Vec::new(), None);
+        Self(Box::new(Inner { kind, message: message.into(), key, holder, card, votes, source }))
     }
 
     /// A request that makes no sense: what is wrong with which value, and what to do.
@@ -78,8 +80,8 @@ impl Error {
     pub(crate) fn timeout(
         (kind, key): (Kind, &Key),
         waited: Duration,
-        holder: Option<Holder>,
-        card: Option<Card>,
+        (holder, card): (Option<Holder>, Option<Card>),
+        votes: Vec<Vote>,
     ) -> Self {
         let what = match (kind.has_permits(), &holder) {
             (false, _) => "the lock was not free in time, try again later or wait longer",
@@ -89,6 +91,7 @@ impl Error {
         let mut error = Self::new(ErrorKind::Timeout, format!("{what}: waited={}", Spoken(waited))).about(key);
         error.0.holder = holder;
         error.0.card = card;
+        error.0.votes = votes;
         error
     }
 
@@ -102,6 +105,7 @@ impl Error {
         };
         let mut made = Self::new(kind, error.message.clone());
         made.0.key = key.cloned();
+        made.0.votes.clone_from(&error.votes);
         made.0.source = Some(error);
         made
     }
@@ -126,6 +130,11 @@ impl Error {
         self.0.holder.as_ref()
     }
 
+    /// What each server said, in the order of the URL, where a majority of several keeps the lock; nothing elsewhere.
+    pub fn votes(&self) -> &[Vote] {
+        &self.0.votes
+    }
+
     /// Where the holder lives, as far as it is known.
     pub fn holder_card(&self) -> Option<&Card> {
         self.0.card.as_ref()
@@ -146,6 +155,10 @@ impl fmt::Display for Error {
             if let Some(held) = holder.held_for {
                 write!(f, " held_for={}", Spoken(held))?;
             }
+        }
+        // What came from the store says so itself.
+        if self.0.source.is_none() && !self.0.votes.is_empty() {
+            write!(f, " servers=`{}`", Vote::told(&self.0.votes))?;
         }
         Ok(())
     }

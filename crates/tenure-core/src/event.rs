@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Holder, Key, Token};
+use tenure_kernel::{Claim, Holder, Key, Token, Vote};
 use tokio::sync::broadcast;
 
 /// Something that happened to one lock of this client.
@@ -32,6 +32,8 @@ pub enum What {
         holder: Option<Holder>,
         /// How many stand before us, if we stand in line.
         ahead: Option<u32>,
+        /// What each server said, where a majority of several keeps the lock.
+        votes: Vec<Vote>,
     },
     /// The wait is over, whether or not the lock was obtained.
     Waited {
@@ -48,6 +50,8 @@ pub enum What {
         cause: String,
         /// How long the lease still runs.
         remaining: Duration,
+        /// What each server said, where a majority of several keeps the lock.
+        votes: Vec<Vote>,
     },
     /// The lease ended, or the store no longer knows the hold, while a guard lived.
     Lost {

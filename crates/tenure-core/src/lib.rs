@@ -51,7 +51,7 @@ mod watchdog;
 #[cfg(feature = "serde")]
 mod written;
 
-pub use backend::{Backend, Renewal, Store, StoreError, StoreErrorKind};
+pub use backend::{Backend, Lasts, Renewal, Store, StoreError, StoreErrorKind};
 pub use card::Card;
 pub use client::{Builder, Client};
 pub use clock::{Clock, ManualClock, Moment};
@@ -82,7 +82,7 @@ pub use semaphore::Semaphore;
 pub use sort::Sort;
 pub use tenure_kernel as kernel;
 pub use tenure_kernel::{
-    Busy, Claim, Holder, Key, Kind, Operation, Outcome, Pattern, Sight, Stay, Token, UnknownKind, Waiting,
+    Busy, Claim, Holder, Key, Kind, Operation, Outcome, Pattern, Said, Sight, Stay, Token, UnknownKind, Vote, Waiting,
 };
 pub use unreadable::Unreadable;
 pub use wakeups::{Interest, Port, Pusher, Topic};

@@ -8,7 +8,7 @@ use crate::{Card, Error, Moment, Options, Owner};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Claim, Holder, Key, Kind, Operation, Outcome, Sight, Waiting};
+use tenure_kernel::{Claim, Holder, Key, Kind, Operation, Outcome, Sight, Vote, Waiting};
 
 /// After a wait has timed out, how long to ask who the holder is; the wait's bound must not be outstayed by much.
 const ASK_WHO: Duration = Duration::from_millis(100);
@@ -48,6 +48,8 @@ pub struct Held {
     pub waiters: Option<u32>,
     /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
     pub line: Vec<InLine>,
+    /// What each server says, in the order of the URL, where a majority of several keeps the lock.
+    pub votes: Vec<Vote>,
 }
 
 /// One of those who stand in line for a lock.
@@ -93,7 +95,8 @@ impl Held {
             let card = cards.of(client, &waiting.claim).await;
             line.push(InLine { waiting, card });
         }
-        (!holders.is_empty()).then_some(Self { key, kind: sight.kind, holders, waiters: sight.waiters, line })
+        let Sight { kind, waiters, votes, .. } = sight;
+        (!holders.is_empty()).then_some(Self { key, kind, holders, waiters, line, votes })
     }
 }
 
@@ -193,24 +196,29 @@ impl Lock {
         }
     }
 
-    pub(crate) async fn timed_out(&self, Contended { holder, waited }: Contended) -> Error {
-        let holder = match holder {
-            Some(holder) => Some(holder),
+    pub(crate) async fn timed_out(&self, Contended { holder, waited, votes }: Contended) -> Error {
+        let (holder, votes) = match holder {
+            Some(holder) => (Some(holder), votes),
             // We never came to ask: others of this client were before us in line.
             None => match self.client.shared.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
-                Ok(Outcome::Seen(sight)) => sight.and_then(|sight| sight.holders.into_iter().next()),
+                Ok(Outcome::Seen(Some(sight))) => (sight.holders.into_iter().next(), sight.votes),
                 // They were before us because the store is silent.
                 Err(error) if error.is_transient() && !self.was_busy(waited) => {
                     return Error::from_store(Some(&self.key), error);
                 }
-                _ => None,
+                _ => (None, votes),
             },
         };
         let card = match &holder {
             Some(holder) => self.client.shared.backend.look_up(holder.claim.client(), ASK_WHO).await.ok().flatten(),
             None => None,
         };
-        Error::timeout((self.kind, &self.key), waited, holder, card)
+        let votes = if votes.is_empty() {
+            self.client.shared.backend.votes(self.kind, &self.key, ASK_WHO).await.unwrap_or_default()
+        } else {
+            votes
+        };
+        Error::timeout((self.kind, &self.key), waited, (holder, card), votes)
     }
 
     /// Whether the store has told anybody of this client's that the lock is busy while we waited.
@@ -264,6 +272,18 @@ impl Lock {
     pub async fn inspect(&self) -> Result<Option<Held>, Error> {
         let Some(sight) = self.look().await? else { return Ok(None) };
         Ok(Held::of(&self.client, self.key.clone(), sight, &mut Cards::default()).await)
+    }
+
+    /// What each server says of the lock, in the order of the URL, where a majority of several keeps it: also of one that is
+    /// free, and also while so many are silent that [`inspect`](Lock::inspect) fails. Nothing where the store is one place.
+    ///
+    /// # Errors
+    ///
+    /// As [`inspect`](Lock::inspect).
+    pub async fn votes(&self) -> Result<Vec<Vote>, Error> {
+        self.client.shared.begin()?;
+        let asked = self.client.shared.backend.votes(self.kind, &self.key, self.client.answer_within).await;
+        asked.map_err(|error| Error::from_store(Some(&self.key), error))
     }
 
     async fn look(&self) -> Result<Option<Sight>, Error> {

@@ -1,7 +1,9 @@
 //! The memory backend: the kernel under a mutex, for tests, examples and single processes.
 
 use crate::wakeups::{Interest, Pusher, Topic};
-use crate::{Backend, Card, Clock, Guarantee, Joint, Label, ManualClock, Moment, Port, Renewal, StoreError, Wanted};
+use crate::{
+    Backend, Card, Clock, Guarantee, Joint, Label, Lasts, ManualClock, Moment, Port, Renewal, StoreError, Wanted,
+};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -185,11 +187,11 @@ impl Backend for Memory {
         Ok(joint)
     }
 
-    async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<Lasts>, StoreError> {
         let mut state = self.lock();
         let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
             let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-            self.step(&mut state, *kind, key, &operation).0 == Outcome::Renewed
+            Lasts::from(self.step(&mut state, *kind, key, &operation).0 == Outcome::Renewed)
         };
         Ok(renewals.iter().map(renew).collect())
     }

@@ -8,7 +8,7 @@ use crate::hold::Hold;
 use crate::janitor::Chore;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
-use crate::{Moment, Options, Renewal, StoreError};
+use crate::{Lasts, Moment, Options, Renewal, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Flight {
     holds: Vec<(Arc<Hold>, Duration)>,
     sent: Moment,
-    result: Result<Vec<bool>, StoreError>,
+    result: Result<Vec<Lasts>, StoreError>,
 }
 
 /// Looks after a client's holds until dropped.
@@ -125,32 +125,37 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
     let Flight { holds, sent, result } = flight;
     match result {
         Ok(answers) => {
-            for ((hold, lease), still) in holds.iter().zip(answers) {
-                if still {
-                    if let Some(next) = hold.renewed(sent, *lease) {
-                        shared.agenda.move_to(hold, next);
-                        if *lease >= Options::MIN_LEASE {
-                            shared.say(hold, || What::Renewed);
+            for ((hold, lease), lasts) in holds.iter().zip(answers) {
+                match lasts {
+                    Lasts::Yes => {
+                        if let Some(next) = hold.renewed(sent, *lease) {
+                            shared.agenda.move_to(hold, next);
+                            if *lease >= Options::MIN_LEASE {
+                                shared.say(hold, || What::Renewed);
+                            }
                         }
                     }
-                } else {
-                    lose(shared, hold, Loss::Gone);
+                    Lasts::No => {
+                        lose(shared, hold, Loss::Gone);
+                    }
+                    Lasts::Unknown(error) => fail(shared, hold, &error),
                 }
             }
         }
-        Err(error) => {
-            let now = shared.clock.now();
-            for (hold, _) in &holds {
-                if let Some((next, remaining)) = hold.renewal_failed(now) {
-                    shared.agenda.move_to(hold, next);
-                    tracing::warn!(key = %hold.key, claim = %hold.claim, ?remaining, %error, "lock in jeopardy");
-                    shared.say(hold, || What::Jeopardy { cause: error.message.clone(), remaining });
-                }
-            }
-        }
+        Err(error) => holds.iter().for_each(|(hold, _)| fail(shared, hold, &error)),
     }
     for (hold, _) in &holds {
         hold.renewal_ended();
+    }
+}
+
+/// A renewal failed: it is tried again while the lease runs.
+fn fail(shared: &Shared, hold: &Arc<Hold>, error: &StoreError) {
+    if let Some((next, remaining)) = hold.renewal_failed(shared.clock.now()) {
+        shared.agenda.move_to(hold, next);
+        tracing::warn!(key = %hold.key, claim = %hold.claim, ?remaining, %error, "lock in jeopardy");
+        let (cause, votes) = (&error.message, &error.votes);
+        shared.say(hold, || What::Jeopardy { cause: cause.clone(), remaining, votes: votes.clone() });
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, Joint, Key, Kind, Label, Memory, Operation, Options, Outcome, Pattern, Port, Renewal,
-    Sight, StoreError, StoreErrorKind, Wanted, What,
+    Backend, Card, Client, Clock, Joint, Key, Kind, Label, Lasts, Memory, Operation, Options, Outcome, Pattern, Port,
+    Renewal, Sight, StoreError, StoreErrorKind, Wanted, What,
 };
 
 /// How long an answer takes.
@@ -41,7 +41,7 @@ impl Backend for &'static Far {
         self.store.acquire_all(wanted, within).await
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         if within < FAR {
             *self.hurried.lock().unwrap() += 1;
             tokio::time::sleep(within).await;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, ErrorKind, Joint, Key, Kind, Label, ManualClock, Memory, Moment, Operation, Options,
-    Outcome, Pattern, Policy, Port, Renewal, Retry, Sight, StoreError, Wanted,
+    Backend, Card, Client, Clock, ErrorKind, Joint, Key, Kind, Label, Lasts, ManualClock, Memory, Moment, Operation,
+    Options, Outcome, Pattern, Policy, Port, Renewal, Retry, Sight, StoreError, Wanted,
 };
 
 /// A memory that notes when it is asked for a lock.
@@ -53,7 +53,7 @@ impl Backend for Noting {
         self.memory.calls_apart(kind)
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         self.memory.renew(renewals, within).await
     }
 

@@ -23,6 +23,7 @@ mod pattern;
 mod record;
 mod text;
 mod time;
+mod vote;
 
 pub use claim::Claim;
 pub use key::{InvalidKey, Key};
@@ -38,3 +39,4 @@ pub use pattern::{Pattern, Piece};
 pub use record::{Record, Stepped, Tombstone, step};
 pub use text::Unreadable;
 pub use time::Time;
+pub use vote::{Said, Vote};

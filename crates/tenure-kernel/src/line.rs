@@ -64,7 +64,7 @@ impl Record {
             Some(_) => self.held_until().map(|ends| ends.since(now)),
             None => self.first(kind).map(|waiter| waiter.ends.since(now)),
         };
-        Busy { holder, ahead: self.ahead_of(claim), again }
+        Busy { holder, ahead: self.ahead_of(claim), again, votes: Vec::new() }
     }
 
     /// When the last of those who hold ends, if nobody renews.

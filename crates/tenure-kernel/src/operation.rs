@@ -1,6 +1,6 @@
 //! What can be asked of a lock, and what can be answered.
 
-use crate::{Claim, Kind, Time};
+use crate::{Claim, Kind, Time, Vote};
 use std::time::Duration;
 
 /// A fencing token: larger for every later grant of a key, for ever.
@@ -281,6 +281,8 @@ pub struct Sight {
     pub waiters: Option<u32>,
     /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
     pub line: Vec<Waiting>,
+    /// What each server says, where a majority of several keeps the lock.
+    pub votes: Vec<Vote>,
 }
 
 impl Sight {
@@ -309,12 +311,14 @@ pub struct Busy {
     /// When it changes by itself if nobody does anything: the lease of all who hold ends then, or, of a free lock, the
     /// place of the one who comes first. None if it never does.
     pub again: Option<Duration>,
+    /// What each server said, where a majority of several keeps the lock.
+    pub votes: Vec<Vote>,
 }
 
 impl Busy {
     /// Somebody holds it, and there is no line.
     pub fn behind(holder: Holder) -> Self {
-        Self { again: holder.remaining, holder: Some(holder), ahead: None }
+        Self { again: holder.remaining, holder: Some(holder), ahead: None, votes: Vec::new() }
     }
 }
 

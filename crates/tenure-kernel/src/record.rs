@@ -140,6 +140,6 @@ impl Record {
             None => read_write::holders(&self.shares, now),
         };
         let waiters = kind.has_line().then(|| u32::try_from(self.waiting_for(kind).count()).unwrap_or(u32::MAX));
-        Some(Sight { kind, holders, waiters, line: line::seen(self.waiting_for(kind), now) })
+        Some(Sight { kind, holders, waiters, line: line::seen(self.waiting_for(kind), now), votes: Vec::new() })
     }
 }

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
-    StoreErrorKind, Wanted,
+    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    StoreError, StoreErrorKind, Wanted,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -155,9 +155,11 @@ impl Backend for MySql {
         self.work(within, async move { desk.acquire_all(&wanted, Instant::now() + within).await }).await
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         let (desk, renewals) = (Arc::clone(&self.desk), renewals.to_vec());
-        self.work(within, async move { desk.renew(&renewals, Instant::now() + within).await }).await
+        self.work(within, async move { desk.renew(&renewals, Instant::now() + within).await })
+            .await
+            .map(|held| held.into_iter().map(Lasts::from).collect())
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

@@ -86,7 +86,7 @@ impl Sheet {
             && before.hold.as_ref().is_none_or(|hold| hold.ends <= now)
         {
             self.record = before;
-            let outcome = Outcome::Busy(Busy { holder: None, ahead: None, again: None });
+            let outcome = Outcome::Busy(Busy { holder: None, ahead: None, again: None, votes: Vec::new() });
             return Done { outcome, called: Vec::new(), stirs: false, put_out: None };
         }
         self.token = watermark.max(self.record.hold.as_ref().map_or(0, |hold| hold.token));

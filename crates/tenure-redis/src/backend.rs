@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Busy, Card, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, Stay,
-    StoreError, StoreErrorKind, Wanted,
+    Backend, Busy, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    Stay, StoreError, StoreErrorKind, Wanted,
 };
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
@@ -350,7 +350,7 @@ impl Backend for Redis {
         }
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         // Each sort of claim has its script; most clients have claims of one sort.
         let mut sorts: Vec<(&'static Scripts, Vec<usize>)> = Vec::new();
         for (at, renewal) in renewals.iter().enumerate() {
@@ -365,13 +365,13 @@ impl Backend for Redis {
             let gone = self.run(&Renewals { layout: self.layout, scripts, all: &renewals }, within).await?;
             Ok::<_, StoreError>((places, reply::gone(&gone)?))
         });
-        let mut held = vec![true; renewals.len()];
+        let mut lasts = vec![Lasts::Yes; renewals.len()];
         for (places, gone) in futures_util::future::try_join_all(renewing).await? {
             for at in gone.into_iter().filter_map(|at| places.get(at)) {
-                held[*at] = false;
+                lasts[*at] = Lasts::No;
             }
         }
-        Ok(held)
+        Ok(lasts)
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

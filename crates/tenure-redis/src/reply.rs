@@ -81,7 +81,7 @@ fn busy(
         ahead => Some(u32::try_from(number(ahead)?).unwrap_or(u32::MAX)),
     };
     let again = if holder.is_some() { held_for } else { Some(Duration::from_micros(number(kept)?)) };
-    Ok(Outcome::Busy(Busy { holder, ahead, again }))
+    Ok(Outcome::Busy(Busy { holder, ahead, again, votes: Vec::new() }))
 }
 
 /// Whether what lies under a key may be a count, of a reply of `sight.lua`.
@@ -137,7 +137,7 @@ pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
         return Ok(None);
     }
     let waiters = Some(u32::try_from(number(waiters)?).unwrap_or(u32::MAX));
-    Ok(Some(Sight { kind, holders, waiters, line: in_line(line, Time::from_micros(number(now)?))? }))
+    Ok(Some(Sight { kind, holders, waiters, line: in_line(line, Time::from_micros(number(now)?))?, votes: Vec::new() }))
 }
 
 /// Reads the reply of `renew.lua` for many holds: the places of those that do not hold any more, from zero.

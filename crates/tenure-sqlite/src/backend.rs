@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::{
-    Backend, Card, Clock, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    Backend, Card, Clock, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
     StoreError, Wanted,
 };
 use tokio::sync::watch;
@@ -83,9 +83,10 @@ impl Backend for Sqlite {
         self.actor.ask(Lane::Second, within, move |file| file.acquire_all(&wanted)).await
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         let renewals = renewals.to_vec();
-        self.actor.ask(Lane::First, within, move |file| file.renew(&renewals)).await
+        let held = self.actor.ask(Lane::First, within, move |file| file.renew(&renewals)).await?;
+        Ok(held.into_iter().map(Lasts::from).collect())
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::{LEASE, PATIENCE, Place, eventually, key, ms, soon};
 use tenure_core::{
-    Backend, Claim, ErrorKind, Kind, Operation, Outcome, Pattern, Release, Renewal, Stay, StoreErrorKind,
+    Backend, Claim, ErrorKind, Kind, Lasts, Operation, Outcome, Pattern, Release, Renewal, Stay, StoreErrorKind,
 };
 
 /// Keeps the file from being written until it is dropped.
@@ -131,7 +131,7 @@ async fn what_keeps_a_hold_goes_first() {
     let last = Arc::clone(&asked);
     crowd.spawn(async move {
         last.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(backend.renew(&[renewal], Duration::from_secs(30)).await.unwrap(), [true]);
+        assert_eq!(backend.renew(&[renewal], Duration::from_secs(30)).await.unwrap(), [Lasts::Yes]);
         Outcome::Renewed
     });
     eventually("the renewal comes", PATIENCE, || asked.load(Ordering::Relaxed) == 501).await;

@@ -39,6 +39,8 @@ pub mod blocking;
 /// * `memory:` — this process's memory, for tests and examples
 /// * `mysql://[user[:password]@]host[:port]/database`, `mysqls://…` — MySQL or MariaDB (feature `mysql`)
 /// * `redis://[user[:password]@]host[:port][/db]`, `rediss://…`, `redis+unix:///path` (feature `redis`)
+/// * `redlock:redis://a,redis://b,redis://c` — a majority of independent Redis servers (feature `redis`); at the end,
+///   `?max_lease=60s` and `?abstain=uptime`, as [`RedlockConfig`](redis::RedlockConfig) has them
 /// * `sqlite:/path/to/file` — a file that the processes of one machine share (feature `sqlite`, on Linux)
 ///
 /// Other settings: [`Client::builder`] with [`store`].
@@ -72,6 +74,8 @@ pub fn store(url: &str) -> Result<Store, Error> {
         "mysql" | "mysqls" => Ok(tenure_mysql::Config::from_url(url)?.into_backend().into()),
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" => Ok(tenure_redis::Config::from_url(url)?.into_backend().into()),
+        #[cfg(feature = "redis")]
+        "redlock" => Ok(tenure_redis::RedlockConfig::from_url(url)?.into_backend().into()),
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(tenure_sqlite::Config::from_url(url)?.into_backend().into()),
         // A text without a scheme may be anything, a password included, so it is not quoted.
@@ -90,7 +94,7 @@ pub fn store(url: &str) -> Result<Store, Error> {
 fn schemes() -> String {
     let backends = [
         (cfg!(feature = "mysql"), "mysql", "`mysql://`, `mysqls://`"),
-        (cfg!(feature = "redis"), "redis", "`redis://`, `rediss://`, `redis+unix://`"),
+        (cfg!(feature = "redis"), "redis", "`redis://`, `rediss://`, `redis+unix://`, `redlock:`"),
         (cfg!(feature = "sqlite"), "sqlite", "`sqlite:PATH`"),
     ];
     let built = backends.iter().filter(|(built, ..)| *built).map(|(.., schemes)| format!(", {schemes}"));

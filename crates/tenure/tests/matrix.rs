@@ -12,6 +12,12 @@ const STORES: &[Column] = &[
     Column { heading: "`sqlite:PATH`", url: "sqlite:/nowhere/locks.db", settings: &[], lacks: &[] },
     Column { heading: "`mysql://`, `mysqls://`", url: "mysql://h/db", settings: &[], lacks: &[] },
     Column { heading: "`redis://`, `rediss://`, `redis+unix://`", url: "redis://h", settings: REDIS, lacks: &[] },
+    Column {
+        heading: "`redlock:`",
+        url: "redlock:redis://a,redis://b,redis://c",
+        settings: &["?abstain=uptime"],
+        lacks: &[Kind::Fair, Kind::Read, Kind::Write, Kind::Fenced, Kind::Semaphore, Kind::Permits, Kind::Latch],
+    },
 ];
 
 /// What a Redis URL may end with, as far as it might change the label.

@@ -1,4 +1,4 @@
-//! `tenure inspect`: who holds a lock. That it is free is an answer too.
+//! `tenure inspect`: who holds a lock, and what each of several servers says of it. That it is free is an answer too.
 
 use super::{check_key, check_no_latch, leave, visitor};
 use crate::cli::Common;
@@ -8,10 +8,14 @@ use crate::output::{Seen, Talk};
 pub(crate) async fn run(common: &Common, talk: Talk, key: &str) -> Result<(), Failure> {
     check_key(key)?;
     let client = visitor(common, talk, None).await?;
-    let held = client.lock(key)?.inspect().await?;
-    if held.is_none() {
-        check_no_latch(&client, key).await?;
-    }
+    let lock = client.lock(key)?;
+    let seen = match lock.inspect().await? {
+        Some(held) => held.into(),
+        None => {
+            check_no_latch(&client, key).await?;
+            Seen::free(key).with_votes(lock.votes().await?)
+        }
+    };
     leave(&client).await;
-    talk.show(&held.map_or_else(|| Seen::free(key), Seen::from), Seen::paragraph)
+    talk.show(&seen, Seen::paragraph)
 }

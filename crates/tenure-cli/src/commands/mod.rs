@@ -68,8 +68,10 @@ async fn leave(client: &Client) {
 
 /// Refuses a key that looks free because it is no lock's, but a latch's that is shut.
 async fn check_no_latch(client: &Client, key: &str) -> Result<(), Failure> {
-    // What is in use for something else is no latch.
-    match client.latch(key)?.count().await {
+    // Where there are none, it is no latch.
+    let Ok(latch) = client.latch(key) else { return Ok(()) };
+    // Nor is what is in use for something else.
+    match latch.count().await {
         Ok(count) if count > 0 => {
             let what =
                 format!("this is no lock but a latch, see `tenure latch get {key}` and `tenure latch wait {key}`");

@@ -1,6 +1,6 @@
 //! Results as people read them.
 
-use super::view::{Holder, Home, Seen};
+use super::view::{Holder, Home, Seen, Voter};
 use crate::duration::spoken;
 use clap::builder::styling::Style;
 use std::time::Duration;
@@ -68,10 +68,11 @@ impl Seen {
     /// All there is to know of one lock, over a few lines.
     pub(crate) fn paragraph(&self) -> String {
         let key = plain(&self.key);
-        if self.holders.is_empty() {
-            return format!("{key} is free");
-        }
-        let mut lines = vec![format!("{key} is held, {}", or_nothing(self.kind.as_deref()))];
+        let mut lines = vec![if self.holders.is_empty() {
+            format!("{key} is free")
+        } else {
+            format!("{key} is held, {}", or_nothing(self.kind.as_deref()))
+        }];
         if let Some(token) = self.token {
             lines.push(format!("  token    {token}"));
         }
@@ -94,6 +95,9 @@ impl Seen {
             let side = if Some(&one.kind) == self.kind.as_ref() { String::new() } else { format!(" to {}", one.kind) };
             let waited = one.waited_ms.map_or(String::new(), |waited| format!(" for {}", millis(waited)));
             lines.push(format!("  in line  {place}. {who}, has waited{side}{waited}"));
+        }
+        for Voter { server, text, .. } in &self.votes {
+            lines.push(format!("  server   {} {}", plain(server), plain(text)));
         }
         lines.join("\n")
     }

@@ -1,8 +1,9 @@
-//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…],"line":[…]}`.
+//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…],"line":[…]}`, with `"votes":[…]`
+//! where a majority of several servers keeps it.
 
 use serde::Serialize;
 use std::time::Duration;
-use tenure::{Card, Held, HeldBy, InLine};
+use tenure::{Card, Held, HeldBy, InLine, Vote};
 
 /// A lock as anybody can see it.
 #[derive(Debug, Clone, Serialize)]
@@ -17,6 +18,19 @@ pub(crate) struct Seen {
     pub(crate) holders: Vec<Holder>,
     /// The first of those who stand in line, for a kind of lock that has one.
     pub(crate) line: Vec<Waiter>,
+    /// What each of several servers says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) votes: Vec<Voter>,
+}
+
+/// One of several servers, and what it says of the lock.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Voter {
+    pub(crate) server: String,
+    /// `granted`, `held`, `free`, `abstains`, `silent` or `refused`.
+    pub(crate) said: &'static str,
+    /// The same in words, with the holder or the reason.
+    pub(crate) text: String,
 }
 
 /// One of those who stand in line for it.
@@ -56,7 +70,13 @@ pub(crate) struct Holder {
 
 impl Seen {
     pub(crate) fn free(key: &str) -> Self {
-        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders: Vec::new(), line: Vec::new() }
+        let (holders, line, votes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders, line, votes }
+    }
+
+    /// With what each of several servers says.
+    pub(crate) fn with_votes(self, votes: Vec<Vote>) -> Self {
+        Self { votes: votes.into_iter().map(Voter::from).collect(), ..self }
     }
 }
 
@@ -69,7 +89,14 @@ impl From<Held> for Seen {
             waiters: held.waiters,
             holders: held.holders.into_iter().map(Holder::from).collect(),
             line: held.line.into_iter().map(Waiter::from).collect(),
+            votes: held.votes.into_iter().map(Voter::from).collect(),
         }
+    }
+}
+
+impl From<Vote> for Voter {
+    fn from(Vote { server, said }: Vote) -> Self {
+        Self { server, said: said.name(), text: said.to_string() }
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn at_once(
                 let waited = shared.clock.now().since(began);
                 return in_the_way(locks[at], &under, answer).map(|holder| {
                     // Somebody is in the way, or comes first.
-                    AtOnce::InTheWay(at, Contended { holder, waited })
+                    AtOnce::InTheWay(at, Contended { holder, waited, votes: Vec::new() })
                 });
             }
             Ok(Joint::OneByOne) => return Ok(AtOnce::OneByOne),

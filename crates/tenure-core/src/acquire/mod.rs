@@ -24,7 +24,7 @@ use crate::scope;
 use crate::{Error, Moment, Options, Owner, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Waiter, Want};
+use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Vote, Waiter, Want};
 use tracing::Instrument;
 
 /// How long to wait for the lock.
@@ -90,6 +90,8 @@ impl Patience {
 pub(crate) struct Contended {
     pub(crate) holder: Option<Holder>,
     pub(crate) waited: Duration,
+    /// What each of several servers said of it.
+    pub(crate) votes: Vec<Vote>,
 }
 
 /// One caller's way to one lock.
@@ -361,7 +363,9 @@ impl<'a> Attempt<'a> {
                         return self.not_obtained();
                     }
                     if !again && self.patience.is_worn_out(self.client, self.began) {
-                        return Err(Error::from_store(Some(self.key), error));
+                        // Nor has it more to say than one that had.
+                        let told = if within < self.client.answer_within { self.silence.take() } else { None };
+                        return Err(Error::from_store(Some(self.key), told.unwrap_or(error)));
                     }
                     self.silence = Some(error);
                     self.ask_anew(&mut armed);
@@ -442,11 +446,18 @@ impl<'a> Attempt<'a> {
         }
         if self.waiting.is_none() && !matches!(self.patience, Patience::Once) {
             self.waiting = Some(claim.clone());
-            let (holder, ahead) = (&busy.holder, busy.ahead);
-            self.client.shared.say_of(self.key, claim, || What::Waiting { holder: holder.clone(), ahead });
+            let Busy { holder, ahead, votes, .. } = &busy;
+            self.client.shared.say_of(self.key, claim, || What::Waiting {
+                holder: holder.clone(),
+                ahead: *ahead,
+                votes: votes.clone(),
+            });
         }
         self.client.shared.busy.saw(self.key, seen);
-        self.busy = Some((busy, seen));
+        // Not every answer says what each server said; the last that did is told.
+        let votes = self.busy.take().map_or_else(Vec::new, |(busy, _)| busy.votes);
+        let votes = if busy.votes.is_empty() { votes } else { busy.votes };
+        self.busy = Some((Busy { votes, ..busy }, seen));
     }
 
     /// A hold of our own as the next in line would have seen it.
@@ -506,7 +517,8 @@ impl<'a> Attempt<'a> {
             remaining: holder.remaining.map(|left| left.saturating_sub(now.since(seen))),
             ..holder
         });
-        Contended { holder, waited: now.since(self.began) }
+        let votes = self.busy.as_ref().map(|(busy, _)| busy.votes.clone()).unwrap_or_default();
+        Contended { holder, waited: now.since(self.began), votes }
     }
 }
 

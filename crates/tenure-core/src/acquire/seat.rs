@@ -181,7 +181,7 @@ pub(super) async fn take(
         };
         if !is_patient {
             client.shared.begin()?;
-            return Ok(Err(Contended { holder: None, waited: clock.now().since(began) }));
+            return Ok(Err(Contended { holder: None, waited: clock.now().since(began), votes: Vec::new() }));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Guard;
 use super::owner::for_this_thread;
 use super::runtime::{wait_for, wait_unless};
-use crate::{Error, Held, Key, Kind, Options};
+use crate::{Error, Held, Key, Kind, Options, Vote};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -162,6 +162,20 @@ impl Lock {
     #[track_caller]
     pub fn inspect(&self) -> Result<Option<Held>, Error> {
         wait_for(self.0.inspect())
+    }
+
+    /// What each server says of the lock, as [`Lock::votes`](crate::Lock::votes).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Panics
+    ///
+    /// In [async code](super#async-code).
+    #[track_caller]
+    pub fn votes(&self) -> Result<Vec<Vote>, Error> {
+        wait_for(self.0.votes())
     }
 
     /// Frees the lock over its holders' heads, as [`Lock::force_release`](crate::Lock::force_release).

@@ -235,7 +235,8 @@ impl<'a> Taking<'a> {
 
     fn in_the_way(&self, at: usize, contended: Option<Contended>) -> InTheWay {
         let waited = self.locks[at].client().shared.clock.now().since(self.began[at]);
-        InTheWay { at, contended: Contended { holder: contended.and_then(|contended| contended.holder), waited } }
+        let (holder, votes) = contended.map_or((None, Vec::new()), |contended| (contended.holder, contended.votes));
+        InTheWay { at, contended: Contended { holder, waited, votes } }
     }
 
     /// Makes way for whoever is in the way, for a while that nobody else has the length of. False if the patience ended.

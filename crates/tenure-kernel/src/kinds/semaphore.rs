@@ -128,7 +128,7 @@ fn take(
     let holder = in_the_way(record, &[], now);
     let again = record.shares.iter().map(|share| share.ends.since(now)).min();
     if kind == Kind::Permits {
-        return Outcome::Busy(Busy { holder, ahead: None, again });
+        return Outcome::Busy(Busy { holder, ahead: None, again, votes: Vec::new() });
     }
     let busy = record.turn_away((claim, &[], kind), false, holder, stay, now);
     if let Some(waiter) = record.line.iter_mut().find(|waiter| waiter.claim == *claim) {

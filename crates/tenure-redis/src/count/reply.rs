@@ -31,7 +31,12 @@ pub(crate) fn taken(value: &Value) -> Result<Outcome, StoreError> {
                 claim => Some(of_semaphore(claim, text(has)?, moment(ends)?, now)?),
             };
             let ahead = u32::try_from(whole(ahead)?).ok();
-            Ok(Outcome::Busy(Busy { holder, ahead, again: moment(first)?.map(|first| first.since(now)) }))
+            Ok(Outcome::Busy(Busy {
+                holder,
+                ahead,
+                again: moment(first)?.map(|first| first.since(now)),
+                votes: Vec::new(),
+            }))
         }
         [now, id, ends, first] => {
             let now = Time::from_micros(number(now)?);
@@ -39,7 +44,12 @@ pub(crate) fn taken(value: &Value) -> Result<Outcome, StoreError> {
                 Value::BulkString(id) if id.is_empty() => None,
                 id => Some(of_permits(id, moment(ends)?, now)?),
             };
-            Ok(Outcome::Busy(Busy { holder, ahead: None, again: moment(first)?.map(|first| first.since(now)) }))
+            Ok(Outcome::Busy(Busy {
+                holder,
+                ahead: None,
+                again: moment(first)?.map(|first| first.since(now)),
+                votes: Vec::new(),
+            }))
         }
         _ => Err(nonsense(value)),
     }
@@ -121,7 +131,7 @@ pub(crate) fn looked(value: &Value) -> Result<Looked, StoreError> {
         return Ok(Looked::Count(kind, None));
     }
     let waiters = Some(u32::try_from(number(waiters)?).unwrap_or(u32::MAX));
-    Ok(Looked::Count(kind, Some(Sight { kind, holders, waiters, line: in_line(line, now)? })))
+    Ok(Looked::Count(kind, Some(Sight { kind, holders, waiters, line: in_line(line, now)?, votes: Vec::new() })))
 }
 
 /// A claim that has permits: how many, its token, since when.

@@ -1,20 +1,25 @@
 //! Taking a lock on a majority: collect the votes, then stamp the token.
 
-use super::Redlock;
 use super::calls::Stamp;
-use super::votes::{Vote, Votes};
-use futures_util::stream::StreamExt;
+use super::holds::Held;
+use super::stragglers::leave;
+use super::votes::{Answer, Votes};
+use super::{Answers, Node, Redlock};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure_core::kernel::{Cancelled, FIRST_ENTRY, Grant, Stay};
-use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, StoreError, StoreErrorKind, Token};
+use tenure_core::kernel::{Grant, Stay};
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, StoreError, StoreErrorKind, Token};
 
 /// A server is waited for no longer than a tenth of a lease, and that long at least.
 const LEAST_WAIT: Duration = Duration::from_millis(50);
 
-/// How long those are waited for whose answers change nothing any more.
+/// How long those are waited for whose answers change nothing any more, but say more to whoever is told no.
 const JUST_BEHIND: Duration = Duration::from_millis(10);
+
+/// How long the first server may take to say whether the others need be asked.
+const HEAD_START: Duration = Duration::from_millis(10);
 
 /// By when a hold may be over: clocks run up to 1 % apart, and reading one costs up to 2 ms.
 pub(super) fn validity(lease: Duration) -> Duration {
@@ -26,139 +31,210 @@ fn patience(within: Duration, lease: Duration) -> Duration {
     within.min((lease / 10).max(LEAST_WAIT))
 }
 
+/// What became of a token.
+#[derive(PartialEq, Eq)]
+enum Stamped {
+    /// A majority has it.
+    ByMajority,
+    /// Too many servers have let somebody else in meanwhile, or have forgotten the claim.
+    TooLate,
+    Unanswered,
+}
+
 impl Redlock {
     pub(super) async fn acquire(
         &self,
         (kind, key): (Kind, &Key),
-        operation: &Operation,
-        (claim, lease): (&Claim, Duration),
+        (claim, under): (&Claim, &[Claim]),
+        (lease, stay): (Duration, Stay),
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        if lease > self.max_lease {
-            let message = format!(
-                "a lease is longer than servers abstain after a restart, shorten it or raise `max_lease` in the url of every \
-                 client: lease={lease:?} max_lease={:?}",
-                self.max_lease
-            );
-            return Err(StoreError::new(StoreErrorKind::Unsupported, message));
-        }
+        self.check_lease(lease)?;
         // Before the first request: it is the client's clock that says how long the hold is good for.
         let began = Instant::now();
         let within = patience(within, lease);
-        let Operation::Acquire { under, .. } = operation else { return Ok(Outcome::NotHeld) };
         // No server keeps a line: one that calls whoever has waited longest would call another one than its neighbour.
-        let alone = Operation::Acquire { claim: claim.clone(), under: under.clone(), lease, stay: Stay::No };
-        let mut votes = Votes::new(self.nodes.iter().map(|node| node.redis.place()), self.quorum());
-        let mut answers = self.apply_all(kind, key, &alone, within);
+        let alone = Operation::Acquire { claim: claim.clone(), under: under.to_vec(), lease, stay: Stay::No };
+        let mut votes = self.no_votes();
+        let mut answers = Answers::new();
+        let first = self.first_to_ask(key, claim, stay);
+        if let Some(first) = first {
+            answers.push(self.apply_one(first, kind, key, &alone, within));
+            if let Ok(Some((at, answer))) = tokio::time::timeout(HEAD_START, answers.next()).await {
+                if let Ok(Outcome::Busy(busy)) = &answer
+                    && Votes::is_rival(busy)
+                {
+                    self.contended.saw(key);
+                    return Ok(Outcome::Busy(Votes::rival(busy.clone())));
+                }
+                votes.put(at, answer, self.nodes[at].abstains());
+            }
+        }
+        let others = (0..self.nodes.len()).filter(|at| Some(*at) != first);
+        answers.extend(others.map(|at| self.apply_one(at, kind, key, &alone, within)));
         while let Some((at, answer)) = answers.next().await {
             votes.put(at, answer, self.nodes[at].abstains());
             // One that goes in beside others has their token, which a server that granted it late may not have been told yet.
-            let settled = votes.is_won() && (!claim.is_nested() || votes.agreed().is_some());
-            if settled || !votes.is_open() {
+            let won = votes.is_won() && (!claim.is_nested() || votes.agreed().is_some());
+            if won || votes.is_lost(|at| self.nodes[at].is_silent()) {
                 break;
             }
         }
         if !votes.is_won() {
-            // Whoever is told no is told by whom, as far as they are just behind.
-            let rest = async {
-                while let Some((at, answer)) = answers.next().await {
-                    votes.put(at, answer, self.nodes[at].abstains());
-                }
-            };
-            let _ = tokio::time::timeout(JUST_BEHIND, rest).await;
+            self.hear_the_rest(&mut votes, &mut answers).await;
         }
-        if votes.is_won() {
-            let token = votes.token();
-            if self.stamp((kind, key, claim), token, &votes, within).await && began.elapsed() < validity(lease) {
-                self.holds.put(key, claim, token, began + validity(lease));
-                // The others may grant it yet, and then have it like these.
-                let (nodes, holds) = (self.nodes.clone(), Arc::clone(&self.holds));
-                let (key, claim) = (key.clone(), claim.clone());
-                tokio::spawn(async move {
-                    let mut unanswered = false;
-                    while let Some((at, answer)) = answers.next().await {
-                        match answer {
-                            Ok(Outcome::Granted(_)) => {
-                                let stamp = Stamp { kind, key: &key, claim: &claim, token, late: true };
-                                let _ = nodes[at].redis.run(&stamp, within).await;
-                            }
-                            Ok(_) => {}
-                            Err(error) => unanswered |= error.kind == StoreErrorKind::Unanswered,
-                        }
-                    }
-                    if !unanswered {
-                        holds.arrived(&key, &claim);
-                    }
-                });
-                return Ok(Outcome::Granted(Grant { token, count: 1 }));
-            }
+        if !votes.is_won() {
+            self.contended.saw(key);
+            self.undo((kind, key, claim), lease, &votes);
+            return votes.lost();
         }
-        self.undo((kind, key), claim, lease, &votes);
-        if votes.is_won() {
-            let message =
-                format!("the servers took longer than the lease lasts, or forgot it meanwhile: {}", votes.told());
-            return Err(StoreError::new(StoreErrorKind::Unreachable, message));
+        let token = votes.token();
+        let stamped = self.stamp((kind, key, claim), token, &votes, within).await;
+        // Less than half of a lease is of little use: it would have to be renewed already.
+        if stamped == Stamped::ByMajority && began.elapsed() < validity(lease) / 2 {
+            let on = votes.all.iter().map(|(_, answer)| may_have(answer)).collect();
+            self.holds.put(key, claim, Held::new(token, under, began + validity(lease), on));
+            self.hear_late_grants((kind, key, claim), token, within, answers);
+            return Ok(Outcome::Granted(Grant { token, count: 1 }));
         }
-        votes.lost()
+        self.undo((kind, key, claim), lease, &votes);
+        if stamped == Stamped::TooLate {
+            return Ok(Outcome::Busy(votes.split(None, &[])));
+        }
+        let message = "the servers took too long to be of use for this lease, make it longer or check them";
+        Err(StoreError::new(StoreErrorKind::Unreachable, message).with_votes(votes.told()))
     }
 
-    /// Writes the token down wherever the claim holds; whether a majority has it then.
+    /// Whom to ask before all others, if several want the lock: those who are called by a release at one moment would share
+    /// the votes, and none would have a majority. The one whom the first server lets in has no rivals at the others.
+    fn first_to_ask(&self, key: &Key, claim: &Claim, stay: Stay) -> Option<usize> {
+        let waits = match stay {
+            Stay::Waited { .. } => true,
+            Stay::Waits => self.contended.is(key),
+            // One attempt is to have the lock if it is to be had.
+            _ => false,
+        };
+        let votes = |node: &Arc<Node>| !node.is_silent() && node.abstains().is_none();
+        self.nodes.iter().position(votes).filter(|_| waits && !claim.is_nested())
+    }
+
+    pub(super) fn check_lease(&self, lease: Duration) -> Result<(), StoreError> {
+        if lease <= self.max_lease {
+            return Ok(());
+        }
+        let message = format!(
+            "the lease is longer than a server abstains after a restart, shorten it or raise `max_lease` in the url of every \
+             client: lease={lease:?} max_lease={:?}",
+            self.max_lease
+        );
+        Err(StoreError::new(StoreErrorKind::Unsupported, message))
+    }
+
+    /// Whoever is told no is told by whom, as far as they are just behind.
+    async fn hear_the_rest(&self, votes: &mut Votes, answers: &mut Answers<Outcome>) {
+        let until = tokio::time::Instant::now() + JUST_BEHIND;
+        let missing = |votes: &Votes| {
+            let mut all = self.nodes.iter().zip(&votes.all);
+            all.any(|(node, (_, answer))| matches!(answer, Answer::None) && !node.is_silent())
+        };
+        while missing(votes)
+            && let Ok(Some((at, answer))) = tokio::time::timeout_at(until, answers.next()).await
+        {
+            votes.put(at, answer, self.nodes[at].abstains());
+        }
+    }
+
+    /// Those who have not answered yet may grant it still, and then have the token like the others.
+    fn hear_late_grants(
+        &self,
+        (kind, key, claim): (Kind, &Key, &Claim),
+        token: Token,
+        within: Duration,
+        mut answers: Answers<Outcome>,
+    ) {
+        let (nodes, holds) = (self.nodes.clone(), Arc::clone(&self.holds));
+        let (key, claim) = (key.clone(), claim.clone());
+        tokio::spawn(async move {
+            let mut unanswered = false;
+            while let Some((at, answer)) = answers.next().await {
+                match answer {
+                    Ok(Outcome::Granted(_)) => {
+                        let stamp = Stamp { kind, key: &key, claim: &claim, token, late: true };
+                        let _ = nodes[at].redis.run(&stamp, within).await;
+                    }
+                    Ok(_) => holds.is_not_on(&key, &claim, at),
+                    Err(error) => unanswered |= error.kind == StoreErrorKind::Unanswered,
+                }
+            }
+            if !unanswered {
+                holds.arrived(&key, &claim);
+            }
+        });
+    }
+
+    /// Writes the token down wherever the claim holds, until a majority has it.
     async fn stamp(
         &self,
         (kind, key, claim): (Kind, &Key, &Claim),
         token: Token,
         votes: &Votes,
         within: Duration,
-    ) -> bool {
+    ) -> Stamped {
         let granted = |at: usize| match votes.all[at].1 {
-            Vote::Granted(own) => Some((true, own)),
-            Vote::Abstains(_, Some(own)) => Some((false, own)),
+            Answer::Granted(own) => Some((true, own)),
+            Answer::Abstains(_, Some(own)) => Some((false, own)),
             _ => None,
         };
         // Whoever handed it out has it.
         let mut stamped = (0..self.nodes.len()).filter(|at| granted(*at) == Some((true, token))).count();
-        let mut answers: futures_util::stream::FuturesUnordered<_> = (0..self.nodes.len())
+        let mut answers: FuturesUnordered<_> = (0..self.nodes.len())
             .filter_map(|at| granted(at).filter(|(_, own)| *own != token).map(|(counts, _)| (at, counts)))
-            .map(|(at, counts)| {
-                let node = Arc::clone(&self.nodes[at]);
-                let (key, claim) = (key.clone(), claim.clone());
-                async move {
-                    let done =
-                        node.redis.run(&Stamp { kind, key: &key, claim: &claim, token, late: false }, within).await;
-                    counts && matches!(done, Ok(Value::Int(1))) && node.abstains().is_none()
-                }
+            .map(|(at, counts)| async move {
+                let node = &self.nodes[at];
+                let answer = node.redis.run(&Stamp { kind, key, claim, token, late: false }, within).await;
+                (counts && node.abstains().is_none(), answer)
             })
             .collect();
+        let mut unanswered = false;
         while stamped < self.quorum() {
             match answers.next().await {
-                Some(done) => stamped += usize::from(done),
-                None => return false,
+                Some((counts, Ok(Value::Int(1)))) => stamped += usize::from(counts),
+                Some((_, answer)) => unanswered |= answer.is_err(),
+                None if unanswered => return Stamped::Unanswered,
+                None => return Stamped::TooLate,
             }
         }
-        true
+        Stamped::ByMajority
     }
 
-    /// Gives back what was granted, everywhere: also where nothing was heard of it, for it may arrive yet.
-    fn undo(&self, (kind, key): (Kind, &Key), claim: &Claim, lease: Duration, votes: &Votes) {
+    /// Gives back what was granted, everywhere: also where nothing was heard of it, for it may arrive yet, and where it is not
+    /// believed to be.
+    fn undo(&self, lock: (Kind, &Key, &Claim), lease: Duration, votes: &Votes) {
         let within = patience(Duration::MAX, lease);
-        for (node, (_, vote)) in self.nodes.iter().zip(&votes.all) {
+        for (at, (_, answer)) in votes.all.iter().enumerate() {
             // Only where no answer came may the request still arrive.
-            let ghost = matches!(vote, Vote::None | Vote::Failed(StoreError { kind: StoreErrorKind::Unanswered, .. }));
-            let operation = Operation::Release {
-                claim: claim.clone(),
-                left: 0,
-                change: u32::MAX,
-                lease,
-                keep: Duration::ZERO,
-                cancel: ghost.then_some(Cancelled { entry: FIRST_ENTRY, remember: lease }),
+            let ghost = match answer {
+                Answer::None => true,
+                Answer::Failed(error) => error.kind == StoreErrorKind::Unanswered,
+                _ => false,
             };
-            let (node, key) = (Arc::clone(node), key.clone());
+            let mut operation = leave(lock.2, lease);
+            if let Operation::Release { cancel, .. } = &mut operation
+                && !ghost
+            {
+                *cancel = None;
+            }
             // In the background: the claim is never asked for again.
-            tokio::spawn(async move {
-                if let Err(error) = node.redis.apply(kind, &key, &operation, within).await {
-                    tracing::debug!(%error, "what a server may have granted ends with its lease");
-                }
-            });
+            tokio::spawn(self.tell(at, lock, operation, lease, (may_have(answer), within)));
         }
+    }
+}
+
+/// Whether a server may have let the claim in.
+fn may_have(answer: &Answer) -> bool {
+    match answer {
+        Answer::None | Answer::Granted(_) | Answer::Abstains(_, Some(_)) => true,
+        Answer::Failed(error) => error.kind == StoreErrorKind::Unanswered,
+        Answer::Abstains(_, None) | Answer::Said(_) => false,
     }
 }

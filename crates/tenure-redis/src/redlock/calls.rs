@@ -1,5 +1,6 @@
 //! The calls that a majority needs besides those of a single server.
 
+use super::holds::Held;
 use crate::call::{Call, Millis};
 use crate::names;
 use crate::script::{self, Script};
@@ -33,15 +34,13 @@ impl Call for Stamp<'_> {
     }
 }
 
-/// Puts a hold into a server that has none.
+/// Puts a hold into a server that has forgotten it.
 pub(super) struct Join<'a> {
     pub(super) kind: Kind,
     pub(super) key: &'a Key,
     pub(super) claim: &'a Claim,
-    pub(super) token: Token,
+    pub(super) held: &'a Held,
     pub(super) lease: Duration,
-    pub(super) count: u32,
-    pub(super) change: u32,
 }
 
 impl Call for Join<'_> {
@@ -52,10 +51,15 @@ impl Call for Join<'_> {
     fn write(&self, command: &mut Cmd) {
         command.arg(3).arg(self.key.as_str()).arg(names::WATERMARK);
         command.arg(names::tombstone(self.key, self.claim, FIRST_ENTRY));
-        command.arg(self.claim.as_str()).arg(self.token).arg(Millis(self.lease)).arg(self.count).arg(self.change);
+        let Held { token, under, count, change, .. } = self.held;
+        command.arg(self.claim.as_str()).arg(token).arg(Millis(self.lease)).arg(count).arg(change);
+        if self.kind == Kind::Reentrant {
+            command.arg(under.iter().map(Claim::as_str).collect::<Vec<_>>().join("/"));
+        }
     }
 
     fn size(&self) -> (usize, usize) {
-        (9, 2 * self.key.as_str().len() + 192)
+        let under: usize = self.held.under.iter().map(|claim| claim.as_str().len() + 1).sum();
+        (10, 2 * self.key.as_str().len() + under + 192)
     }
 }

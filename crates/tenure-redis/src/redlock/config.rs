@@ -2,13 +2,20 @@
 
 use super::node::Node;
 use crate::driver::RedisRs;
+use crate::layout::Layout;
 use crate::settings::Settings;
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure_core::Error;
 
 const FORM: &str = "write `redlock:redis://a,redis://b,redis://c`";
-/// The shortest and the longest that a lease may last on a majority.
+/// What a server's URL begins with.
+const SCHEMES: [&str; 3] = ["redis://", "rediss://", "redis+unix://"];
+/// So many servers at the most.
+const MOST: usize = 31;
+/// The longest lease, unless said otherwise.
+const MAX_LEASE: Duration = Duration::from_secs(60);
+/// The shortest and the longest that the longest lease may be.
 const LEASES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
 
 /// Which servers keep the locks of a [`Redlock`](super::Redlock), read from a URL: `redlock:` and the URLs of three or more
@@ -43,30 +50,30 @@ impl Redlock {
     pub fn from_url(url: &str) -> Result<Self, Error> {
         let rest = url.strip_prefix("redlock:").ok_or_else(|| Error::invalid(format!("not a redlock url, {FORM}")))?;
         let mut urls: Vec<String> = rest.split(',').map(str::to_owned).collect();
-        let (mut max_lease, mut by_uptime) = (Duration::from_secs(60), false);
-        if let Some(last) = urls.last_mut()
-            && let Some((base, query)) = last.clone().split_once('?')
-        {
-            let mut left = Vec::new();
-            for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-                match pair.split_once('=').unwrap_or((pair, "")) {
-                    ("max_lease", length) => max_lease = length_of(length)?,
-                    ("abstain", "uptime") => by_uptime = true,
-                    ("abstain", _) => return Err(Error::invalid("choose abstain=uptime, or leave it out")),
-                    _ => left.push(pair),
-                }
-            }
-            *last = if left.is_empty() { base.to_owned() } else { format!("{base}?{}", left.join("&")) };
-        }
-        if urls.len() < 3 || urls.len().is_multiple_of(2) || urls.len() > 31 {
+        // Before any of them is read: what has no scheme may be the rest of a password, and is not quoted.
+        let is_url = |url: &&String| SCHEMES.iter().any(|scheme| url.starts_with(scheme));
+        if let Some(at) = urls.iter().position(|url| !is_url(&url)) {
             return Err(Error::invalid(format!(
-                "a majority needs an odd number of servers, three at the least, {FORM}: servers={}",
+                "every server begins with `redis://`, `rediss://` or `redis+unix://`, and a comma in a password is written %2C, \
+                 {FORM}: server={}",
+                at + 1
+            )));
+        }
+        let options = urls.last_mut().map_or_else(|| Ok(Majority::default()), Majority::take_from)?;
+        if urls.len() < 3 || urls.len().is_multiple_of(2) || urls.len() > MOST {
+            return Err(Error::invalid(format!(
+                "a majority needs an odd number of servers, three to {MOST}, {FORM}: servers={}",
                 urls.len()
             )));
         }
         let mut nodes = Vec::with_capacity(urls.len());
         for url in &urls {
             let settings = Settings::read(url)?;
+            if settings.layout != Layout::default() {
+                return Err(Error::invalid(
+                    "a majority has no kinds of which Redisson's layout differs, leave `layout` out of the url",
+                ));
+            }
             let wakeups = settings.wakeups;
             nodes.push((RedisRs::set_up(settings)?, wakeups));
         }
@@ -75,7 +82,8 @@ impl Redlock {
         if addresses.len() < nodes.len() {
             return Err(Error::invalid("a server is named twice, and would vote twice: name independent ones"));
         }
-        Ok(Self { nodes, max_lease, by_uptime })
+        let Majority { max_lease, by_uptime } = options;
+        Ok(Self { nodes, max_lease: max_lease.unwrap_or(MAX_LEASE), by_uptime })
     }
 
     /// The backend. Nothing is sent before it is used.
@@ -83,6 +91,38 @@ impl Redlock {
         let Self { nodes, max_lease, by_uptime } = self;
         let node = |(driver, wakeups)| Node::new(driver, wakeups, max_lease, by_uptime);
         super::Redlock::new(nodes.into_iter().map(node).collect(), max_lease)
+    }
+}
+
+/// The options that are about all servers together.
+#[derive(Default)]
+struct Majority {
+    max_lease: Option<Duration>,
+    by_uptime: bool,
+}
+
+impl Majority {
+    /// Takes them out of the last server's options.
+    fn take_from(last: &mut String) -> Result<Self, Error> {
+        let mut taken = Self::default();
+        let Some((base, query)) = last.split_once('?') else { return Ok(taken) };
+        let mut left = Vec::new();
+        for pair in query.split('&') {
+            let twice = match pair.split_once('=').unwrap_or((pair, "")) {
+                ("max_lease", length) => taken.max_lease.replace(length_of(length)?).is_some(),
+                ("abstain", "uptime") => std::mem::replace(&mut taken.by_uptime, true),
+                ("abstain", _) => return Err(Error::invalid("choose abstain=uptime, or leave it out")),
+                _ => {
+                    left.push(pair);
+                    false
+                }
+            };
+            if twice {
+                return Err(Error::invalid("an option is given twice, leave one out: `max_lease` or `abstain`"));
+            }
+        }
+        *last = if left.is_empty() { base.to_owned() } else { format!("{base}?{}", left.join("&")) };
+        Ok(taken)
     }
 }
 

@@ -1,142 +1,15 @@
-//! Holds on a majority: kept, re-entered and given back.
+//! Holds on a majority: re-entered and given back. `holds` knows what they are, and `renew` keeps them.
 
 use super::acquire::validity;
-use super::calls::Join;
 use super::patience::Patience;
-use super::votes::Votes;
-use super::{Node, Redlock};
-use futures_util::stream::StreamExt;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use super::stragglers::leave;
+use super::{Answers, Redlock, go_on};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::{Cancelled, FIRST_ENTRY, Grant};
-use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, Renewal, StoreError, Token};
-
-/// What this client holds.
-#[derive(Default)]
-pub(super) struct Holds(Mutex<HashMap<(Key, Claim), Held>>);
-
-/// A hold, as a server must know it that does not.
-#[derive(Clone, Copy)]
-struct Held {
-    token: Token,
-    count: u32,
-    change: u32,
-    /// From then on it is over, whatever the servers say.
-    ends: Instant,
-    /// Whether the request for it may still be on its way to some server, and must not arrive after the release.
-    on_its_way: bool,
-}
-
-impl Holds {
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, Claim), Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn put(&self, key: &Key, claim: &Claim, token: Token, ends: Instant) {
-        self.lock().insert((key.clone(), claim.clone()), Held { token, count: 1, change: 0, ends, on_its_way: true });
-    }
-
-    /// Every server has answered.
-    pub(super) fn arrived(&self, key: &Key, claim: &Claim) {
-        self.change(key, claim, |held| held.on_its_way = false);
-    }
-
-    fn get(&self, key: &Key, claim: &Claim) -> Option<Held> {
-        self.lock().get(&(key.clone(), claim.clone())).copied()
-    }
-
-    fn change(&self, key: &Key, claim: &Claim, change: impl FnOnce(&mut Held)) {
-        if let Some(held) = self.lock().get_mut(&(key.clone(), claim.clone())) {
-            change(held);
-        }
-    }
-
-    fn remove(&self, key: &Key, claim: &Claim) {
-        self.lock().remove(&(key.clone(), claim.clone()));
-    }
-}
+use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, StoreError};
 
 impl Redlock {
-    fn votes(&self) -> Votes {
-        Votes::new(self.nodes.iter().map(|node| node.redis.place()), self.quorum())
-    }
-
-    /// Makes holds last, where a majority still has them.
-    pub(super) async fn renew_all(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
-        let (began, quorum) = (Instant::now(), self.quorum());
-        let mut votes = self.votes();
-        let mut answers = self.ask(|node| {
-            let renewals = renewals.to_vec();
-            async move { node.redis.renew(&renewals, within).await }
-        });
-        let (mut yes, mut no) = (vec![0; renewals.len()], vec![0; renewals.len()]);
-        let mut gone: Vec<(usize, usize)> = Vec::new();
-        while let Some((at, answer)) = answers.next().await {
-            match answer {
-                Ok(held) => {
-                    votes.put(at, Ok(Outcome::Renewed), None);
-                    for (place, held) in held.into_iter().enumerate() {
-                        if held {
-                            yes[place] += 1;
-                        } else {
-                            no[place] += 1;
-                            gone.push((at, place));
-                        }
-                    }
-                }
-                Err(error) => votes.put(at, Err(error), None),
-            }
-            // The slowest are not waited for once all is clear.
-            if (0..renewals.len()).all(|place| yes[place] >= quorum || no[place] >= quorum) {
-                break;
-            }
-        }
-        let nodes = self.nodes.len();
-        let mut held = Vec::with_capacity(renewals.len());
-        for (place, renewal) in renewals.iter().enumerate() {
-            let lasts = yes[place] >= quorum;
-            if !lasts && nodes - no[place] >= quorum {
-                // It may be held yet. What is left of it is left alone.
-                return Err(votes.silence());
-            }
-            // One that was over before it was renewed stays so: somebody else may have had it since.
-            let known = self.holds.get(&renewal.key, &renewal.claim);
-            let in_time = known.is_none_or(|known| Instant::now() < known.ends);
-            held.push(lasts && in_time);
-        }
-        for (renewal, held) in renewals.iter().zip(&held) {
-            if *held {
-                let ends = began + validity(renewal.lease);
-                self.holds.change(&renewal.key, &renewal.claim, |held| held.ends = held.ends.max(ends));
-            } else {
-                self.holds.remove(&renewal.key, &renewal.claim);
-            }
-        }
-        for (at, place) in gone {
-            if held[place] {
-                self.join(&self.nodes[at], &renewals[place], within);
-            }
-        }
-        Ok(held)
-    }
-
-    /// Puts a hold into a server that has lost it. It does not count before it is renewed there.
-    fn join(&self, node: &Arc<Node>, renewal: &Renewal, within: Duration) {
-        let Renewal { kind, key, claim, lease } = renewal.clone();
-        let Some(Held { token, count, change, .. }) = self.holds.get(&key, &claim).filter(|_| !claim.is_nested())
-        else {
-            return;
-        };
-        let node = Arc::clone(node);
-        tokio::spawn(async move {
-            let join = Join { kind, key: &key, claim: &claim, token, lease, count, change };
-            if let Err(error) = node.redis.run(&join, within).await {
-                tracing::debug!(%error, "a server that came back could not be given the lock");
-            }
-        });
-    }
-
     /// Goes in once more, where a majority has the claim.
     pub(super) async fn reenter(
         &self,
@@ -146,8 +19,9 @@ impl Redlock {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         let Operation::Reenter { claim, count, change, lease, .. } = operation else { return Ok(Outcome::NotHeld) };
+        self.check_lease(*lease)?;
         let began = Instant::now();
-        let said = self.majority(kind, key, operation, within).await?;
+        let said = self.majority(self.apply_all(kind, key, operation, within)).await?;
         let Some(held) = self.holds.get(key, claim) else { return Ok(said) };
         if let Outcome::Granted(grant) = &said {
             self.holds.change(key, claim, |held| {
@@ -167,14 +41,23 @@ impl Redlock {
         operation: &Operation,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        let Operation::Release { claim, left, change, .. } = operation else { return Ok(Outcome::NotHeld) };
+        let Operation::Release { claim, left, change, lease, keep, .. } = operation else {
+            return Ok(Outcome::NotHeld);
+        };
         let mut operation = operation.clone();
-        if self.holds.get(key, claim).is_some_and(|held| held.on_its_way)
+        let held = self.holds.get(key, claim);
+        if held.as_ref().is_some_and(|held| held.on_its_way)
             && let Operation::Release { left: 0, lease, cancel: cancel @ None, .. } = &mut operation
         {
             *cancel = Some(Cancelled { entry: FIRST_ENTRY, remember: *lease });
         }
-        let said = self.majority(kind, key, &operation, within).await;
+        let may_have = |at: usize| held.as_ref().is_none_or(|held| held.on[at]);
+        let telling = (0..self.nodes.len()).map(|at| {
+            // What stays taken for a while is not to be freed by being told late.
+            let owed = *left == 0 && keep.is_zero() && may_have(at);
+            go_on(at, self.tell(at, (kind, key, claim), operation.clone(), *lease, (owed, within)))
+        });
+        let said = self.majority(telling.collect()).await;
         match &said {
             Ok(Outcome::StillHeld(_)) => {
                 self.holds.change(key, claim, |held| (held.count, held.change) = (*left, *change));
@@ -185,18 +68,41 @@ impl Redlock {
         said
     }
 
-    /// What a majority of the servers say, of the same to all of them.
-    async fn majority(
+    /// Takes back what is left of a hold that is lost, in the background.
+    pub(super) fn give_back(&self, kind: Kind, key: &Key, claim: &Claim, lease: Duration) {
+        for at in 0..self.nodes.len() {
+            tokio::spawn(self.tell(at, (kind, key, claim), leave(claim, lease), lease, (true, lease)));
+        }
+    }
+
+    /// Tells a server that a claim leaves; if it may have it, also when it answers again.
+    pub(super) fn tell(
         &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        let mut votes = self.votes();
+        at: usize,
+        (kind, key, claim): (Kind, &Key, &Claim),
+        operation: Operation,
+        lease: Duration,
+        (owed, within): (bool, Duration),
+    ) -> impl Future<Output = Result<Outcome, StoreError>> + Send + use<> {
+        let (node, key, claim) = (Arc::clone(&self.nodes[at]), key.clone(), claim.clone());
+        if owed {
+            node.stragglers.expect((kind, &key, &claim), lease, within);
+        }
+        async move {
+            let answer = node.redis.apply(kind, &key, &operation, within).await;
+            node.heard(&answer);
+            if owed {
+                node.stragglers.heard(&key, &claim, &answer);
+            }
+            answer
+        }
+    }
+
+    /// What a majority of the servers say, of the same to all of them.
+    async fn majority(&self, mut answers: Answers<Outcome>) -> Result<Outcome, StoreError> {
+        let mut votes = self.no_votes();
         let mut said: Vec<Outcome> = Vec::new();
-        let mut patience = Patience::new(self.quorum());
-        let mut answers = self.apply_all(kind, key, operation, within);
+        let mut patience = Patience::new(self.quorum(), &self.nodes);
         while let Some((at, answer)) = patience.next(&mut answers).await {
             said.extend(answer.as_ref().ok().cloned());
             votes.put(at, answer, None);

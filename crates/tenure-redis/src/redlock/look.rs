@@ -4,50 +4,85 @@ use super::Redlock;
 use super::patience::Patience;
 use super::votes::Votes;
 use std::collections::BTreeMap;
-use std::time::Duration;
-use tenure_core::{Backend, Key, Kind, Operation, Outcome, Pattern, Sight, StoreError, Token};
+use std::time::{Duration, Instant};
+use tenure_core::{Backend, Key, Kind, Operation, Outcome, Pattern, Sight, StoreError, StoreErrorKind, Token};
+
+/// How long a server is waited for by one who only looks: it is to see also if some are down.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl Redlock {
-    /// Who holds on a majority.
+    /// Who holds it.
     pub(super) async fn inspect(&self, kind: Kind, key: &Key, within: Duration) -> Result<Outcome, StoreError> {
-        let seen = self.seen(kind, key, &Operation::Inspect, within).await?;
-        Ok(Outcome::Seen(self.of_majority(&seen)))
+        Ok(Outcome::Seen(self.seen(kind, key, &Operation::Inspect, within.min(LOOK)).await?))
     }
 
-    /// Frees a lock on every server; who held it on a majority.
+    /// Frees a lock on every server; who held it.
     pub(super) async fn force(&self, kind: Kind, key: &Key, within: Duration) -> Result<Outcome, StoreError> {
-        let seen = self.seen(kind, key, &Operation::ForceRelease, within).await?;
-        Ok(Outcome::Forced(self.of_majority(&seen)))
+        Ok(Outcome::Forced(self.seen(kind, key, &Operation::ForceRelease, within).await?))
     }
 
-    /// What each server that answers shows, if a majority does.
     async fn seen(
         &self,
         kind: Kind,
         key: &Key,
         operation: &Operation,
         within: Duration,
-    ) -> Result<Vec<Sight>, StoreError> {
-        let mut votes = Votes::new(self.nodes.iter().map(|node| node.redis.place()), self.quorum());
-        let (mut seen, mut answered) = (Vec::new(), 0);
-        let mut patience = Patience::new(self.quorum());
-        let mut answers = self.apply_all(kind, key, operation, within);
-        while let Some((at, answer)) = patience.next(&mut answers).await {
-            if let Ok(outcome) = &answer {
-                answered += 1;
-                if let Outcome::Seen(Some(sight)) | Outcome::Forced(Some(sight)) = outcome {
-                    seen.push(sight.clone());
-                }
-            }
-            votes.put(at, answer, None);
+    ) -> Result<Option<Sight>, StoreError> {
+        let (votes, seen, answered) = self.poll(kind, key, operation, within).await;
+        if answered < self.quorum() {
+            return Err(votes.silence());
         }
-        if answered < self.quorum() { Err(votes.silence()) } else { Ok(seen) }
+        Ok(self.of_majority(&seen, self.nodes.len() - answered).map(|sight| Sight { votes: votes.told(), ..sight }))
     }
 
-    /// The sight that a majority shares.
-    fn of_majority(&self, seen: &[Sight]) -> Option<Sight> {
+    /// What each server says, what those see that somebody holds it at, and how many answered.
+    pub(super) async fn poll(
+        &self,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> (Votes, Vec<Sight>, usize) {
+        let (mut votes, mut seen, mut answered) = (self.no_votes(), Vec::new(), 0);
+        let mut patience = Patience::of_looker(self.quorum(), &self.nodes);
+        let mut answers = self.ask(|node| {
+            let (key, operation, began) = (key.clone(), operation.clone(), Instant::now());
+            async move {
+                // To free it by force a second time would show that nobody had it.
+                let harmless = |error: &StoreError| {
+                    error.is_transient()
+                        && (operation == Operation::Inspect || error.kind == StoreErrorKind::Unreachable)
+                };
+                match node.redis.apply(kind, &key, &operation, within).await {
+                    // A connection that is found dead at once, as after a restart, says nothing of the server.
+                    Err(error) if harmless(&error) && began.elapsed() < within / 2 => {
+                        node.redis.apply(kind, &key, &operation, within / 2).await
+                    }
+                    answer => answer,
+                }
+            }
+        });
+        while let Some((at, answer)) = patience.next(&mut answers).await {
+            answered += usize::from(answer.is_ok());
+            let answer = answer.map(|outcome| match outcome {
+                // What was freed is shown as it was.
+                Outcome::Forced(sight) => Outcome::Seen(sight),
+                outcome => outcome,
+            });
+            if let Ok(Outcome::Seen(Some(sight))) = &answer {
+                seen.push(sight.clone());
+            }
+            let abstains = self.nodes[at].abstains();
+            votes.put(at, answer, abstains);
+        }
+        (votes, seen, answered)
+    }
+
+    /// The sight that a majority shares, or would with those that are silent: nobody else can have the lock then.
+    fn of_majority(&self, seen: &[Sight], silent: usize) -> Option<Sight> {
         let alike = |one: &Sight| seen.iter().filter(|other| claims(one) == claims(other)).count();
-        let shared = seen.iter().find(|sight| alike(sight) >= self.quorum())?;
+        let shared =
+            seen.iter().max_by_key(|sight| alike(sight)).filter(|sight| alike(sight) + silent >= self.quorum())?;
         // One that granted it late has a token of its own, and one that is slow has the count of before.
         let alike: Vec<&Sight> = seen.iter().filter(|other| claims(shared) == claims(other)).collect();
         let agree = |one: &Sight| alike.iter().filter(|other| entries(one) == entries(other)).count();
@@ -55,29 +90,25 @@ impl Redlock {
     }
 
     pub(super) async fn list_all(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
-        let mut votes = Votes::new(self.nodes.iter().map(|node| node.redis.place()), self.quorum());
+        let mut votes = self.no_votes();
         let mut answers = self.ask(|node| {
             let pattern = pattern.clone();
             async move { node.redis.list(&pattern, within).await }
         });
         let (mut seen, mut answered) = (BTreeMap::<Key, Vec<Sight>>::new(), 0);
-        let mut patience = Patience::new(self.quorum());
+        let mut patience = Patience::new(self.quorum(), &self.nodes);
         while let Some((at, answer)) = patience.next(&mut answers).await {
-            match answer {
-                Ok(held) => {
-                    answered += 1;
-                    for (key, sight) in held {
-                        seen.entry(key).or_default().push(sight);
-                    }
-                }
-                Err(error) => votes.put(at, Err(error), None),
-            }
+            answered += usize::from(answer.is_ok());
+            let held =
+                answer.map(|held| held.into_iter().for_each(|(key, sight)| seen.entry(key).or_default().push(sight)));
+            votes.put(at, held.map(|()| Outcome::Seen(None)), None);
         }
         if answered < self.quorum() {
             return Err(votes.silence());
         }
-        let of_majority = |(key, seen): (Key, Vec<Sight>)| self.of_majority(&seen).map(|sight| (key, sight));
-        Ok(seen.into_iter().filter_map(of_majority).collect())
+        let silent = self.nodes.len() - answered;
+        let held = seen.into_iter().filter_map(|(key, seen)| self.of_majority(&seen, silent).map(|sight| (key, sight)));
+        Ok(held.collect())
     }
 }
 

@@ -3,23 +3,31 @@
 mod acquire;
 mod calls;
 mod config;
+mod contended;
 mod hold;
+mod holds;
 mod look;
 mod node;
 mod patience;
+mod renew;
+mod stragglers;
 mod votes;
 
 pub use config::Redlock as Config;
 
-use self::hold::Holds;
+use self::contended::Contended;
+use self::holds::Holds;
 use self::node::Node;
+use self::patience::Patience;
+use self::votes::Votes;
+use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
-    StoreErrorKind, Wanted,
+    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    StoreError, StoreErrorKind, Vote, Wanted,
 };
 
 /// Several independent Redis servers, of which a majority keeps each lock. Made by
@@ -28,10 +36,14 @@ pub struct Redlock {
     nodes: Vec<Arc<Node>>,
     max_lease: Duration,
     holds: Arc<Holds>,
+    contended: Contended,
 }
 
-/// An answer of each server, with its place, in the order in which they come.
-type Answers<T> = FuturesUnordered<futures_util::future::BoxFuture<'static, (usize, Result<T, StoreError>)>>;
+/// What a server answered, with its place.
+type Answered<T> = (usize, Result<T, StoreError>);
+
+/// The answers of all servers, in the order in which they come.
+type Answers<T> = FuturesUnordered<BoxFuture<'static, Answered<T>>>;
 
 impl Redlock {
     /// What this backend promises.
@@ -50,7 +62,12 @@ impl Redlock {
     };
 
     fn new(nodes: Vec<Node>, max_lease: Duration) -> Self {
-        Self { nodes: nodes.into_iter().map(Arc::new).collect(), max_lease, holds: Arc::default() }
+        Self {
+            nodes: nodes.into_iter().map(Arc::new).collect(),
+            max_lease,
+            holds: Arc::default(),
+            contended: Contended::default(),
+        }
     }
 
     /// How many make a majority.
@@ -58,32 +75,67 @@ impl Redlock {
         self.nodes.len() / 2 + 1
     }
 
-    /// Asks every server, and goes on asking also if nobody waits for the answers any more.
+    /// Nobody has answered yet.
+    fn no_votes(&self) -> Votes {
+        Votes::new(self.nodes.iter().map(|node| node.redis.place()), self.quorum())
+    }
+
+    /// Asks every server, and takes note of who is silent.
     fn ask<T, F>(&self, ask: impl Fn(Arc<Node>) -> F) -> Answers<T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let asked = self.nodes.iter().enumerate().map(|(at, node)| {
-            let asking = tokio::spawn(ask(Arc::clone(node)));
-            let answer = async move {
-                let answer = asking.await.unwrap_or_else(|error| {
-                    Err(StoreError::new(StoreErrorKind::Unanswered, format!("asking a server has failed: {error}")))
-                });
-                (at, answer)
-            };
-            Box::pin(answer) as futures_util::future::BoxFuture<'static, _>
-        });
-        asked.collect()
+        (0..self.nodes.len()).map(|at| self.ask_one(at, &ask)).collect()
     }
 
-    /// Applies the same to every server.
-    fn apply_all(&self, kind: Kind, key: &Key, operation: &Operation, within: Duration) -> Answers<Outcome> {
-        self.ask(|node| {
+    /// Asks one of them.
+    fn ask_one<T, F>(&self, at: usize, ask: impl Fn(Arc<Node>) -> F) -> BoxFuture<'static, Answered<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let (node, asking) = (Arc::clone(&self.nodes[at]), ask(Arc::clone(&self.nodes[at])));
+        go_on(at, async move {
+            let answer = asking.await;
+            node.heard(&answer);
+            answer
+        })
+    }
+
+    /// Applies something to one server.
+    fn apply_one(
+        &self,
+        at: usize,
+        kind: Kind,
+        key: &Key,
+        operation: &Operation,
+        within: Duration,
+    ) -> BoxFuture<'static, Answered<Outcome>> {
+        self.ask_one(at, |node| {
             let (key, operation) = (key.clone(), operation.clone());
             async move { node.redis.apply(kind, &key, &operation, within).await }
         })
     }
+
+    /// Applies the same to every server.
+    fn apply_all(&self, kind: Kind, key: &Key, operation: &Operation, within: Duration) -> Answers<Outcome> {
+        (0..self.nodes.len()).map(|at| self.apply_one(at, kind, key, operation, within)).collect()
+    }
+}
+
+/// Goes on with what is asked of a server, also if nobody waits for the answer any more.
+fn go_on<T: Send + 'static>(
+    at: usize,
+    asking: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> BoxFuture<'static, Answered<T>> {
+    let asking = tokio::spawn(asking);
+    Box::pin(async move {
+        let answer = asking.await.unwrap_or_else(|error| {
+            Err(StoreError::new(StoreErrorKind::Unanswered, format!("asking a server has failed: {error}")))
+        });
+        (at, answer)
+    })
 }
 
 impl Backend for Redlock {
@@ -99,17 +151,16 @@ impl Backend for Redlock {
 
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
         let mut answers = self.ask(|node| async move { node.redis.reach(within).await });
-        let (mut reached, mut failed) = (0, None);
-        while let Some((_, answer)) = answers.next().await {
-            match answer {
-                Ok(()) => reached += 1,
-                Err(error) => failed = failed.or(Some(error)),
-            }
-            if reached >= self.quorum() {
-                return Ok(());
-            }
+        let (mut votes, mut reached) = (self.no_votes(), 0);
+        let mut patience = Patience::new(self.quorum(), &self.nodes);
+        while let Some((at, answer)) = patience.next(&mut answers).await {
+            reached += usize::from(answer.is_ok());
+            votes.put(at, answer.map(|()| Outcome::Seen(None)), None);
         }
-        Err(failed.unwrap_or_else(|| StoreError::new(StoreErrorKind::Unreachable, "no server was named")))
+        if reached < self.quorum() {
+            return Err(votes.silence());
+        }
+        self.check_independent()
     }
 
     async fn apply(
@@ -123,14 +174,17 @@ impl Backend for Redlock {
             return Err(StoreError::new(StoreErrorKind::Unsupported, why));
         }
         match operation {
-            Operation::Acquire { claim, lease, .. } => {
-                self.acquire((kind, key), operation, (claim, *lease), within).await
+            Operation::Acquire { claim, under, lease, stay } => {
+                self.acquire((kind, key), (claim, under), (*lease, *stay), within).await
             }
             Operation::Reenter { .. } => self.reenter(kind, key, operation, within).await,
             Operation::Renew { claim, lease } => {
                 let renewal = Renewal { kind, key: key.clone(), claim: claim.clone(), lease: *lease };
-                let held = self.renew(std::slice::from_ref(&renewal), within).await?;
-                Ok(if held == [true] { Outcome::Renewed } else { Outcome::NotHeld })
+                match self.renew(std::slice::from_ref(&renewal), within).await?.pop() {
+                    Some(Lasts::Yes) => Ok(Outcome::Renewed),
+                    Some(Lasts::Unknown(error)) => Err(error),
+                    Some(Lasts::No) | None => Ok(Outcome::NotHeld),
+                }
             }
             Operation::Release { .. } => self.release(kind, key, operation, within).await,
             Operation::ForceRelease => self.force(kind, key, within).await,
@@ -144,7 +198,7 @@ impl Backend for Redlock {
         Ok(Joint::OneByOne)
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         self.renew_all(renewals, within).await
     }
 
@@ -175,6 +229,10 @@ impl Backend for Redlock {
         last
     }
 
+    async fn votes(&self, kind: Kind, key: &Key, within: Duration) -> Result<Vec<Vote>, StoreError> {
+        Ok(self.poll(kind, key, &Operation::Inspect, within).await.0.told())
+    }
+
     fn calls_apart(&self, _: Kind) -> bool {
         false
     }
@@ -197,11 +255,28 @@ impl Backend for Redlock {
         let parts = u32::try_from(self.nodes.len()).unwrap_or(1);
         let (ports, telling) = port.split(parts);
         let listening = self.nodes.iter().zip(ports).map(|(node, port)| node.redis.listen(port));
-        tokio::join!(telling, futures_util::future::join_all(listening));
+        let reminding = self.nodes.iter().map(|node| stragglers::tell(node));
+        tokio::join!(telling, join_all(listening), join_all(reminding));
     }
 }
 
 impl Redlock {
+    /// Two names of one server would be two votes.
+    fn check_independent(&self) -> Result<(), StoreError> {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let twin = |other: &&Arc<Node>| node.run().is_some() && other.run() == node.run();
+            if let Some(other) = self.nodes[at + 1..].iter().find(twin) {
+                let message = format!(
+                    "two urls lead to the same server, which would vote twice, name independent ones: {} {}",
+                    node.redis.place(),
+                    other.redis.place()
+                );
+                return Err(StoreError::new(StoreErrorKind::Unsupported, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Done, if any of them has done it.
     async fn any(&self, mut answers: Answers<()>) -> Result<(), StoreError> {
         let mut failed = None;

@@ -1,11 +1,14 @@
 //! One of the servers, and whether its vote counts.
 
+use super::stragglers::Stragglers;
 use crate::backend::Redis;
 use crate::driver::RedisRs;
 use crate::links::Witness;
 use redis::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tenure_core::StoreError;
 
 /// The server counts its uptime in whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
@@ -14,6 +17,9 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(super) struct Node {
     pub(super) redis: Redis,
     runs: Arc<Runs>,
+    /// Whether it did not answer when it was last asked.
+    silent: AtomicBool,
+    pub(super) stragglers: Stragglers,
 }
 
 /// What is known of a server's runs. One that was restarted may have forgotten what it granted: until the last of those
@@ -35,7 +41,29 @@ impl Node {
     pub(super) fn new(driver: RedisRs, wakeups: bool, max_lease: Duration, by_uptime: bool) -> Self {
         let runs = Arc::new(Runs { max_lease, by_uptime, seen: Mutex::default() });
         let witness: Arc<dyn Witness> = Arc::clone(&runs) as _;
-        Self { redis: Redis::witnessed(driver, wakeups, witness), runs }
+        let redis = Redis::witnessed(driver, wakeups, witness);
+        Self { redis, runs, silent: AtomicBool::new(false), stragglers: Stragglers::default() }
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of whether it answered.
+    pub(super) fn heard<T>(&self, answer: &Result<T, StoreError>) {
+        let silent = matches!(answer, Err(error) if error.is_transient());
+        if self.silent.swap(silent, Ordering::Relaxed) != silent {
+            let server = self.redis.place();
+            match answer {
+                Err(error) => tracing::warn!(%server, %error, "a server of the majority does not answer"),
+                Ok(_) => tracing::info!(%server, "a server of the majority answers again"),
+            }
+        }
+    }
+
+    /// Which run of the server was last seen.
+    pub(super) fn run(&self) -> Option<String> {
+        self.runs.seen.lock().unwrap_or_else(PoisonError::into_inner).run.clone().filter(|run| !run.is_empty())
     }
 
     /// For how much longer its vote does not count.

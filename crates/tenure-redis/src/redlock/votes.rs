@@ -1,53 +1,70 @@
-//! What the servers answered, and what a majority of them makes of it.
+//! What the servers answered to one who asks for a lock, and what a majority of them makes of it.
 
 use std::time::Duration;
-use tenure_core::{Busy, Claim, Holder, Outcome, StoreError, StoreErrorKind, Token};
+use tenure_core::{Busy, Claim, Holder, Outcome, Said, StoreError, StoreErrorKind, Token, Vote};
 
-/// What one server said of an acquire.
+/// Whoever finds the votes split asks again after a time left to chance, up to this long: most are split among those who
+/// asked at one moment, and who have given them back by then.
+const SPLIT: Duration = Duration::from_millis(100);
+/// And not before this.
+const BREATH: Duration = Duration::from_millis(5);
+
+/// What one server answered.
 #[derive(Debug, Clone)]
-pub(super) enum Vote {
+pub(super) enum Answer {
     /// Nothing yet.
     None,
     Granted(Token),
-    /// It said so, and does not count for so much longer.
+    /// It does not count for so much longer, whatever it said; the token if it granted the lock.
     Abstains(Duration, Option<Token>),
     Said(Outcome),
     Failed(StoreError),
 }
 
-/// The votes of all servers, each with its address.
+/// The answers of all servers, in the order of the URL.
 pub(super) struct Votes {
-    pub(super) all: Vec<(String, Vote)>,
+    pub(super) all: Vec<(String, Answer)>,
     quorum: usize,
 }
 
 impl Votes {
-    pub(super) fn new(addresses: impl Iterator<Item = String>, quorum: usize) -> Self {
-        Self { all: addresses.map(|address| (address, Vote::None)).collect(), quorum }
+    pub(super) fn new(servers: impl Iterator<Item = String>, quorum: usize) -> Self {
+        Self { all: servers.map(|server| (server, Answer::None)).collect(), quorum }
     }
 
     pub(super) fn put(&mut self, at: usize, answer: Result<Outcome, StoreError>, abstains: Option<Duration>) {
         self.all[at].1 = match (answer, abstains) {
-            (Ok(Outcome::Granted(grant)), None) => Vote::Granted(grant.token),
-            (Ok(Outcome::Granted(grant)), Some(left)) => Vote::Abstains(left, Some(grant.token)),
-            (Ok(_), Some(left)) => Vote::Abstains(left, None),
-            (Ok(outcome), None) => Vote::Said(outcome),
-            (Err(error), _) => Vote::Failed(error),
+            (Ok(Outcome::Granted(grant)), None) => Answer::Granted(grant.token),
+            (Ok(Outcome::Granted(grant)), Some(left)) => Answer::Abstains(left, Some(grant.token)),
+            (Ok(_), Some(left)) => Answer::Abstains(left, None),
+            (Ok(outcome), None) => Answer::Said(outcome),
+            (Err(error), _) => Answer::Failed(error),
         };
     }
 
-    fn count(&self, is: impl Fn(&Vote) -> bool) -> usize {
-        self.all.iter().filter(|(_, vote)| is(vote)).count()
+    fn count(&self, is: impl Fn(&Answer) -> bool) -> usize {
+        self.all.iter().filter(|(_, answer)| is(answer)).count()
     }
 
     /// Whether a majority has granted it.
     pub(super) fn is_won(&self) -> bool {
-        self.count(|vote| matches!(vote, Vote::Granted(_))) >= self.quorum
+        self.count(|answer| matches!(answer, Answer::Granted(_))) >= self.quorum
     }
 
-    /// Whether a majority may still grant it.
-    pub(super) fn is_open(&self) -> bool {
-        self.count(|vote| matches!(vote, Vote::Granted(_) | Vote::None)) >= self.quorum
+    /// Whether no majority grants it, and enough have answered to say why. Those that were silent the last time are not waited
+    /// for: two who share the votes of the others would keep them until then, and never come to a majority.
+    pub(super) fn is_lost(&self, is_silent: impl Fn(usize) -> bool) -> bool {
+        let may_grant = |(at, (_, answer)): (usize, &(String, Answer))| match answer {
+            Answer::Granted(_) => true,
+            Answer::None => !is_silent(at),
+            _ => false,
+        };
+        let granting = self.all.iter().enumerate().filter(|one| may_grant(*one)).count();
+        granting < self.quorum && self.answered() >= self.quorum
+    }
+
+    fn answered(&self) -> usize {
+        self.count(|answer| matches!(answer, Answer::Granted(_) | Answer::Said(_)))
     }
 
     /// The token of the hold: that which a majority has already, as of one who goes in beside others; otherwise the largest
@@ -62,64 +79,110 @@ impl Votes {
     }
 
     fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.all.iter().filter_map(|(_, vote)| match vote {
-            Vote::Granted(token) | Vote::Abstains(_, Some(token)) => Some(*token),
+        self.all.iter().filter_map(|(_, answer)| match answer {
+            Answer::Granted(token) | Answer::Abstains(_, Some(token)) => Some(*token),
             _ => None,
         })
     }
 
     /// What to say to one who did not win.
     pub(super) fn lost(&self) -> Result<Outcome, StoreError> {
-        let said = |outcome: &&Outcome| matches!(outcome, Outcome::Conflict(_) | Outcome::Refused);
-        let outcomes =
-            || self.all.iter().filter_map(|(_, vote)| if let Vote::Said(said) = vote { Some(said) } else { None });
-        if let Some(final_) = outcomes().find(said) {
-            return Ok(final_.clone());
+        let outcomes = || {
+            self.all.iter().filter_map(|(_, answer)| if let Answer::Said(said) = answer { Some(said) } else { None })
+        };
+        if outcomes().any(|outcome| *outcome == Outcome::Refused) {
+            return Ok(Outcome::Refused);
         }
-        if self.count(|vote| matches!(vote, Vote::Granted(_) | Vote::Said(_))) < self.quorum {
+        // Somebody may have it as another kind on a server that nobody needs.
+        let conflict = |outcome: &&Outcome| matches!(outcome, Outcome::Conflict(_));
+        if let Some(said) = outcomes().find(conflict).filter(|_| self.is_hopeless(outcomes().filter(conflict).count()))
+        {
+            return Ok(said.clone());
+        }
+        if self.answered() < self.quorum {
             return Err(self.silence());
         }
         let holders: Vec<&Holder> = outcomes()
-            .filter_map(|outcome| {
-                if let Outcome::Busy(Busy { holder: Some(holder), .. }) = outcome { Some(holder) } else { None }
-            })
+            .filter_map(|outcome| if let Outcome::Busy(busy) = outcome { busy.holder.as_ref() } else { None })
             .collect();
         let of = |claim: &Claim| holders.iter().filter(|holder| holder.claim == *claim).count();
         let first = holders.iter().max_by_key(|holder| of(&holder.claim)).copied();
-        match first {
-            Some(holder) if of(&holder.claim) >= self.quorum => Ok(Outcome::Busy(Busy::behind(holder.clone()))),
-            // The votes are split: everybody gives up what it got, and tries again at another time.
-            holder => {
-                let again = Some(Duration::from_millis(fastrand::u64(5..100)));
-                Ok(Outcome::Busy(Busy { holder: holder.cloned(), ahead: None, again }))
+        Ok(Outcome::Busy(match first {
+            Some(holder) if of(&holder.claim) >= self.quorum => {
+                Busy { votes: self.told(), ..Busy::behind(holder.clone()) }
             }
-        }
+            first => self.split(first, &holders),
+        }))
+    }
+
+    /// Nobody is known to have a majority: whoever asked gives up what it got, and tries again at another time.
+    ///
+    /// The longer the youngest vote that is in the way has been there, the later that is: votes that were left behind, or
+    /// whose holder has its majority with servers that are silent, would be asked about all the time.
+    pub(super) fn split(&self, first: Option<&Holder>, holders: &[&Holder]) -> Busy {
+        let age = holders.iter().filter_map(|holder| holder.held_for).min().unwrap_or_default();
+        let end = holders.iter().filter_map(|holder| holder.remaining).min().unwrap_or(Duration::MAX);
+        let again = BREATH + age.max(SPLIT).mul_f64(fastrand::f64());
+        Busy { holder: first.cloned(), ahead: None, again: Some(again.min(end.max(BREATH))), votes: self.told() }
+    }
+
+    /// Another one is about to take it: it is asked for again after a time left to chance, or when that one leaves.
+    pub(super) fn rival(busy: Busy) -> Busy {
+        Busy { again: Some(BREATH + SPLIT.mul_f64(fastrand::f64())), ..busy }
+    }
+
+    /// Whether whoever is in the way came a moment ago, and may not have a majority yet.
+    pub(super) fn is_rival(busy: &Busy) -> bool {
+        busy.holder.as_ref().and_then(|holder| holder.held_for).is_some_and(|held| held < SPLIT)
+    }
+
+    /// Whether a majority cannot be had without these.
+    fn is_hopeless(&self, these: usize) -> bool {
+        self.all.len() - these < self.quorum
     }
 
     /// Too few servers have said anything.
     pub(super) fn silence(&self) -> StoreError {
-        let unanswered = self.count(|vote| {
-            matches!(vote, Vote::None | Vote::Failed(StoreError { kind: StoreErrorKind::Unanswered, .. }))
-        });
-        let kind = if unanswered > 0 { StoreErrorKind::Unanswered } else { StoreErrorKind::Unreachable };
-        let message = format!("fewer than {} of {} servers answered: {}", self.quorum, self.all.len(), self.told());
-        StoreError::new(kind, message)
+        let is_final = |error: &&StoreError| !error.is_transient();
+        let failed = || {
+            self.all.iter().filter_map(|(_, answer)| if let Answer::Failed(why) = answer { Some(why) } else { None })
+        };
+        let finals = failed().filter(is_final).count();
+        let unanswered = self.count(|answer| matches!(answer, Answer::None))
+            + failed().filter(|error| error.kind == StoreErrorKind::Unanswered).count();
+        let (kind, what) = match failed().find(is_final) {
+            Some(error) if self.is_hopeless(finals) => (error.kind, "too many servers refuse, see what each says"),
+            _ if unanswered > 0 => (StoreErrorKind::Unanswered, TOO_FEW),
+            _ => (StoreErrorKind::Unreachable, TOO_FEW),
+        };
+        let message = format!("{what}: needed={} of={}", self.quorum, self.all.len());
+        StoreError::new(kind, message).with_votes(self.told())
     }
 
     /// What each of them said.
-    pub(super) fn told(&self) -> String {
-        let told: Vec<String> = self.all.iter().map(|(address, vote)| format!("{address} {}", tell(vote))).collect();
-        told.join("; ")
+    pub(super) fn told(&self) -> Vec<Vote> {
+        self.all.iter().map(|(server, answer)| Vote { server: server.clone(), said: said(answer) }).collect()
     }
 }
 
-fn tell(vote: &Vote) -> String {
-    match vote {
-        Vote::None => "has not answered".to_owned(),
-        Vote::Granted(_) => "granted it".to_owned(),
-        Vote::Abstains(left, _) => format!("was restarted and does not vote for {} s", left.as_secs() + 1),
-        Vote::Said(Outcome::Busy(Busy { holder: Some(holder), .. })) => format!("says it is held by {}", holder.claim),
-        Vote::Said(other) => format!("says {other:?}"),
-        Vote::Failed(error) => format!("failed ({error})"),
+const TOO_FEW: &str = "too few servers answered that count, check that they are up";
+
+fn said(answer: &Answer) -> Said {
+    match answer {
+        Answer::None => Said::Silent("no answer yet".to_owned()),
+        Answer::Granted(_) => Said::Granted,
+        Answer::Abstains(left, _) => Said::Abstains(*left),
+        Answer::Said(Outcome::Busy(Busy { holder: Some(holder), .. })) => Said::Held(holder.claim.clone()),
+        Answer::Said(Outcome::Seen(Some(sight))) => match sight.holders.first() {
+            Some(holder) => Said::Held(holder.claim.clone()),
+            None => Said::Free,
+        },
+        Answer::Said(Outcome::Conflict(held)) => {
+            Said::Refused(format!("the key is held as another kind of lock: {held}"))
+        }
+        Answer::Said(Outcome::Refused) => Said::Refused("the claim was given up".to_owned()),
+        Answer::Said(_) => Said::Free,
+        Answer::Failed(error) if error.is_transient() => Said::Silent(error.message.clone()),
+        Answer::Failed(error) => Said::Refused(error.message.clone()),
     }
 }

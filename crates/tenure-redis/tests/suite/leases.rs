@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, backend, claim, client_of, ms};
 use std::time::Duration;
-use tenure_core::{Backend, Claim, Key, Kind, Operation, Options, Outcome, Renewal, Stay};
+use tenure_core::{Backend, Claim, Key, Kind, Lasts, Operation, Options, Outcome, Renewal, Stay};
 use tenure_testkit::RedisServer;
 
 /// Five holds with five leases, of which the second and the fourth are gone.
@@ -22,7 +22,7 @@ async fn each_hears_of_itself(kinds: [(Kind, bool); 5]) {
     server.command(&["DEL", "k1", "k3"]);
     let somebody = Operation::Acquire { claim: claim(99), under: Vec::new(), lease: ms(5_000), stay: Stay::No };
     backend.apply(kinds[3].0, &renewals[3].key, &somebody, PATIENCE).await.unwrap();
-    assert_eq!(backend.renew(&renewals, PATIENCE).await.unwrap(), [true, false, true, false, true]);
+    assert_eq!(backend.renew(&renewals, PATIENCE).await.unwrap(), [true, false, true, false, true].map(Lasts::from));
     for (n, lease) in [(0, 10_000), (2, 30_000), (4, 50_000)] {
         let left = Duration::from_millis(server.pttl(&format!("k{n}")).try_into().unwrap());
         assert!(left <= ms(lease) && left > ms(lease - 5_000), "k{n} lasts {left:?}, it asked for {lease} ms");

@@ -23,4 +23,5 @@ mod leases;
 mod multi;
 mod polling;
 mod redlock;
+mod redlock_faults;
 mod rights;

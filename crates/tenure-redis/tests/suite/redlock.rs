@@ -7,22 +7,33 @@ use tenure_redis::redis::from_redis_value;
 use tenure_redis::{Redlock, RedlockConfig};
 use tenure_testkit::RedisServer;
 
-fn servers(count: usize) -> Vec<RedisServer> {
+pub(crate) fn servers(count: usize) -> Vec<RedisServer> {
     (0..count).map(|_| RedisServer::start()).collect()
 }
 
-fn backend(servers: &[RedisServer], options: &str) -> Redlock {
-    let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
+pub(crate) fn urls(servers: &[RedisServer]) -> Vec<String> {
+    servers.iter().map(RedisServer::url).collect()
+}
+
+pub(crate) fn backend_of(urls: &[String], options: &str) -> Redlock {
     RedlockConfig::from_url(&format!("redlock:{}{options}", urls.join(","))).unwrap().into_backend()
 }
 
-async fn client(servers: &[RedisServer], options: &str) -> Client {
+fn backend(servers: &[RedisServer], options: &str) -> Redlock {
+    backend_of(&urls(servers), options)
+}
+
+pub(crate) async fn client_of(urls: &[String], options: &str) -> Client {
     let lease = Options::new().lease(Duration::from_secs(3));
-    Client::builder().options(lease).connect(backend(servers, options)).await.unwrap()
+    Client::builder().options(lease).connect(backend_of(urls, options)).await.unwrap()
+}
+
+pub(crate) async fn client(servers: &[RedisServer], options: &str) -> Client {
+    client_of(&urls(servers), options).await
 }
 
 /// How many servers have the key.
-fn spread(servers: &[RedisServer], key: &str) -> usize {
+pub(crate) fn spread(servers: &[RedisServer], key: &str) -> usize {
     servers.iter().filter(|server| !server.keys(key).is_empty()).count()
 }
 
@@ -143,10 +154,17 @@ fn urls_that_make_no_majority_are_refused() {
         ("redlock:redis://a,redis://b", "servers=2"),
         ("redlock:redis://a,redis://b,redis://c,redis://d", "servers=4"),
         ("redlock:redis://a,redis://b,redis://a", "twice"),
-        ("redlock:redis://a,redis://b,mysql://c", "not a redis url"),
+        ("redlock:redis://a,redis://b,mysql://c", "server=3"),
         ("redlock:redis://a,redis://b,redis://c?max_lease=1d", "max_lease"),
         ("redlock:redis://a,redis://b,redis://c?abstain=never", "abstain=uptime"),
         ("redlock:redis://a,redis://b,redis://:hunter2-canary@c?x=1", "option"),
+        ("redlock:redis://:hunter2,canary@a,redis://b,redis://c", "%2C"),
+        ("redlock:redis://a,redis://b,redis://:canary,hunter2@c", "%2C"),
+        ("redlock:redis://a,redis://b,redis://c?max_lease=5s&max_lease=6s", "twice"),
+        ("redlock:redis://a,redis://b,redis://c?abstain=uptime&abstain=uptime", "twice"),
+        ("redlock:redis://a,redis://b?layout=redisson,redis://c", "layout"),
+        ("redlock:", "redis://"),
+        ("redlock:redis://a,,redis://c", "server=2"),
     ] {
         let error = RedlockConfig::from_url(url).unwrap_err().to_string();
         assert!(error.contains(said) && !error.contains("canary"), "{url}: {error}");

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Clock, Joint, Key, Kind, Label, Operation, Outcome, Pattern, Port, Renewal, Sight, StoreError,
-    StoreErrorKind, Wanted,
+    Backend, Card, Clock, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    StoreError, StoreErrorKind, Wanted,
 };
 use tokio::sync::{Notify, watch};
 
@@ -255,7 +255,7 @@ impl<B: Backend> Backend for Tapped<B> {
         answer
     }
 
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<bool>, StoreError> {
+    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         assert!(!self.tap.renewals_panic.load(Ordering::SeqCst), "this panic is part of the case");
         let slow = match renewals.first() {
             Some(Renewal { claim, lease, .. }) => {

@@ -206,7 +206,7 @@ mod tests {
         let remaining = Some(Duration::from_micros(micros));
         let claim = Claim::new("client", number);
         let holder = Holder { claim, count: 1, token: None, remaining, held_for: None };
-        Outcome::Busy(Busy { holder: Some(holder), ahead: None, again: remaining })
+        Outcome::Busy(Busy { holder: Some(holder), ahead: None, again: remaining, votes: Vec::new() })
     }
 
     fn compare(kind: Kind, answered: &Outcome) -> Result<(), &'static str> {

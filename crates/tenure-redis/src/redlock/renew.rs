@@ -1,0 +1,113 @@
+//! Keeping holds on a majority, and putting them back where they were forgotten.
+
+use super::acquire::validity;
+use super::calls::Join;
+use super::holds::Holds;
+use super::stragglers::leave;
+use super::{Node, Redlock};
+use futures_util::stream::StreamExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tenure_core::{Backend, Lasts, Outcome, Renewal, Said, StoreError, StoreErrorKind, Vote};
+
+/// So long at least a server that is silent is told of a hold that was lost, if it answers again.
+const LEFT: Duration = Duration::from_secs(1);
+
+/// How many servers have a hold, and how many have not.
+#[derive(Clone, Default)]
+struct Tally {
+    yes: usize,
+    no: usize,
+}
+
+impl Redlock {
+    /// Makes holds last, where a majority still has them.
+    pub(super) async fn renew_all(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
+        let (began, quorum, servers) = (Instant::now(), self.quorum(), self.nodes.len());
+        let renewals: Arc<[Renewal]> = renewals.into();
+        let mut answers = self.ask(|node| {
+            let renewals = Arc::clone(&renewals);
+            async move { node.redis.renew(&renewals, within).await }
+        });
+        let mut heard: Vec<Option<Result<Vec<Lasts>, StoreError>>> = vec![None; servers];
+        let mut tallies = vec![Tally::default(); renewals.len()];
+        while let Some((at, answer)) = answers.next().await {
+            for (tally, lasts) in tallies.iter_mut().zip(answer.iter().flatten()) {
+                *(if *lasts == Lasts::Yes { &mut tally.yes } else { &mut tally.no }) += 1;
+            }
+            heard[at] = Some(answer);
+            // The slowest are not waited for once all is clear.
+            if tallies.iter().all(|tally| tally.yes >= quorum || servers - tally.no < quorum) {
+                break;
+            }
+        }
+        let mut all = Vec::with_capacity(renewals.len());
+        for (place, (renewal, tally)) in renewals.iter().zip(&tallies).enumerate() {
+            let Renewal { kind, key, claim, lease } = renewal;
+            let left = self.holds.get(key, claim).map(|held| held.ends.saturating_duration_since(Instant::now()));
+            // One that was over before it was renewed stays so: somebody else may have had it since.
+            let in_time = left.is_none_or(|left| !left.is_zero());
+            all.push(if tally.yes >= quorum && in_time {
+                let ends = began + validity(*lease);
+                self.holds.change(key, claim, |held| held.ends = held.ends.max(ends));
+                Lasts::Yes
+            } else if servers - tally.no < quorum || !in_time {
+                self.holds.remove(key, claim);
+                self.give_back(*kind, key, claim, (*lease).max(left.unwrap_or_default()).max(LEFT));
+                Lasts::No
+            } else {
+                // It may be held yet. What is left of it is left alone.
+                Lasts::Unknown(self.unsure(renewal, place, &heard))
+            });
+        }
+        let lasting: Vec<bool> = all.iter().map(|lasts| *lasts == Lasts::Yes).collect();
+        // Also those that answer later are given back what they have forgotten.
+        let (nodes, holds) = (self.nodes.clone(), Arc::clone(&self.holds));
+        tokio::spawn(async move {
+            let heard = heard.into_iter().enumerate().filter_map(|(at, answer)| Some((at, answer?)));
+            let mut heard = futures_util::stream::iter(heard).chain(answers);
+            while let Some((at, answer)) = heard.next().await {
+                let gone = answer.into_iter().flatten().enumerate().filter(|(_, lasts)| *lasts == Lasts::No);
+                for (place, _) in gone.filter(|(place, _)| lasting[*place]) {
+                    put_back(at, &nodes[at], &holds, &renewals[place], within).await;
+                }
+            }
+        });
+        Ok(all)
+    }
+
+    /// Too few servers have said anything of a hold.
+    fn unsure(&self, renewal: &Renewal, place: usize, heard: &[Option<Result<Vec<Lasts>, StoreError>>]) -> StoreError {
+        let said = |answer: &Option<Result<Vec<Lasts>, StoreError>>| match answer {
+            None => Said::Silent("no answer yet".to_owned()),
+            Some(Ok(lasts)) if lasts[place] == Lasts::Yes => Said::Held(renewal.claim.clone()),
+            Some(Ok(_)) => Said::Free,
+            Some(Err(error)) if error.is_transient() => Said::Silent(error.message.clone()),
+            Some(Err(error)) => Said::Refused(error.message.clone()),
+        };
+        let votes = self.nodes.iter().zip(heard);
+        let votes = votes.map(|(node, answer)| Vote { server: node.redis.place(), said: said(answer) }).collect();
+        let message =
+            format!("too few servers answered that have the lock: needed={} of={}", self.quorum(), self.nodes.len());
+        StoreError::new(StoreErrorKind::Unanswered, message).with_votes(votes)
+    }
+}
+
+/// Puts a hold into a server that has lost it. It does not count before it is renewed there.
+async fn put_back(at: usize, node: &Node, holds: &Holds, renewal: &Renewal, within: Duration) {
+    let Renewal { kind, key, claim, lease } = renewal;
+    let Some(held) = holds.get(key, claim) else { return };
+    // One that is only asked about asks for no lease of its own.
+    let lease = (*lease).max(held.ends.saturating_duration_since(Instant::now()));
+    let join = Join { kind: *kind, key, claim, held: &held, lease };
+    holds.change(key, claim, |held| held.on[at] = true);
+    if let Err(error) = node.redis.run(&join, within).await {
+        tracing::debug!(%error, "a server that came back could not be given the lock");
+    }
+    // The claim may have left meanwhile, and been told so before it came.
+    if holds.get(key, claim).is_none() {
+        node.stragglers.expect((*kind, key, claim), lease, within);
+        let answer: Result<Outcome, StoreError> = node.redis.apply(*kind, key, &leave(claim, lease), within).await;
+        node.stragglers.heard(key, claim, &answer);
+    }
+}
