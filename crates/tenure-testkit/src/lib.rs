@@ -9,6 +9,7 @@
 //! - [`figures`]: speeds, which only a machine with nothing else to do can be held to.
 //! - [`costs`]: what calls cost the server, by its own account, with few and with many about.
 //! - [`conformance`]: what every backend has to get right, run by one line.
+//! - [`sweep`]: drops acquire, wait, re-enter and release after every number of polls.
 //! - [`oracle`]: replays random operations on a backend and on the specification.
 //!
 //! ```
@@ -34,6 +35,7 @@ pub mod oracle;
 pub mod proxy;
 pub mod redisson;
 pub mod servers;
+pub mod sweep;
 pub mod taker;
 
 pub use self::history::{History, Report};

@@ -1,212 +1,60 @@
-//! The cancel sweep: acquire, wait, re-enter and release are dropped after every number of polls, and afterwards the
-//! store holds what the surviving guards justify, no more and no less.
+//! The cancel sweep on a single server.
 
-use crate::support::{
-    self, LEASE, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms, soon,
-};
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-use tenure_core::{Client, Guard, Release, What};
+use crate::support::{backend, count_of, exists, litter};
+use tenure_core::{Client, Guard};
 use tenure_testkit::RedisServer;
+use tenure_testkit::sweep::{self, Site};
 
-/// When a future is dropped after its last poll.
-#[derive(Debug, Clone, Copy)]
-enum Dropped {
-    /// Before anybody else runs: what it wanted to send may never leave.
-    AtOnce,
-    /// When what it sent has been answered, and it was not polled again to hear of it.
-    Later,
-}
+struct OnOne(RedisServer);
 
-/// So many polls, and then it is dropped.
-#[derive(Clone, Copy)]
-struct Cut {
-    polls: usize,
-    dropped: Dropped,
-}
-
-impl Cut {
-    /// Polls a future so often, each time it asks for it, and drops it. What it came to, if it was done by then.
-    async fn off<F: Future>(self, future: F) -> Option<F::Output> {
-        let mut future = pin!(future);
-        let mut left = self.polls;
-        let output = poll_fn(|context| {
-            if left == 0 {
-                return Poll::Ready(None);
-            }
-            left -= 1;
-            match future.as_mut().poll(context) {
-                Poll::Ready(output) => Poll::Ready(Some(output)),
-                Poll::Pending if left == 0 => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await;
-        if output.is_none() && matches!(self.dropped, Dropped::Later) {
-            tokio::time::sleep(ms(20)).await;
-        }
-        output
+impl Site for OnOne {
+    fn cold(&self) -> Client {
+        Client::new(backend(&self.0.url())).unwrap()
     }
-}
 
-/// Cuts something off later and later, until it says that it was done before.
-async fn sweep(what: &str, mut is_done: impl AsyncFnMut(Cut) -> bool) {
-    for dropped in [Dropped::AtOnce, Dropped::Later] {
-        for polls in 0.. {
-            eprintln!("{what}: {polls} polls, dropped {dropped:?}");
-            if is_done(Cut { polls, dropped }).await {
-                break;
-            }
-        }
+    async fn client(&self) -> Client {
+        Client::builder().connect(backend(&self.0.url())).await.unwrap()
     }
-}
 
-async fn releases(guard: Guard) {
-    assert_eq!(guard.release().await.unwrap(), Release::Released);
+    fn is_held(&self, key: &str) -> bool {
+        exists(&self.0, key)
+    }
+
+    fn count_of(&self, guard: &Guard) -> Option<u32> {
+        count_of(&self.0, guard)
+    }
+
+    fn left(&self) -> Vec<String> {
+        litter(&self.0)
+    }
 }
 
 #[tokio::test]
 async fn an_acquire_cancelled_at_any_poll_leaves_nothing() {
-    let server = RedisServer::start();
-    let other = client_of(&server).await;
-    for warm in [false, true] {
-        sweep(if warm { "a warm acquire" } else { "a cold acquire" }, async |cut| {
-            let client = Client::new(support::backend(&server.url())).unwrap();
-            let lock = client.lock("k").unwrap();
-            if warm {
-                releases(lock.lock().await.unwrap()).await;
-            }
-            if let Some(guard) = cut.off(lock.lock()).await {
-                releases(guard.unwrap()).await;
-                return true;
-            }
-            is_free_for(&server, &[&other, &client]).await;
-            leaves_nothing(&server, &client).await;
-            false
-        })
-        .await;
-    }
+    sweep::acquire(&OnOne(RedisServer::start())).await;
 }
 
-/// Here the cancelled one has waited, been called, or just been granted what the holder left.
 #[tokio::test]
 async fn a_wait_cancelled_at_any_poll_leaves_nothing() {
-    let server = RedisServer::start();
-    let other = client_of(&server).await;
-    sweep("a wait", async |cut| {
-        let client = client_of(&server).await;
-        let held = gets_in(&other).await;
-        let mut events = client.events();
-        let releasing = tokio::spawn(async move {
-            let waits = async { while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {} };
-            // The first polls do not get as far as to wait.
-            let _ = tokio::time::timeout(ms(50), waits).await;
-            releases(held).await;
-        });
-        let done = cut.off(client.lock("k").unwrap().lock()).await;
-        soon("the holder leaves", releasing).await.unwrap();
-        if let Some(guard) = done {
-            releases(guard.unwrap()).await;
-            return true;
-        }
-        is_free_for(&server, &[&client]).await;
-        leaves_nothing(&server, &client).await;
-        false
-    })
-    .await;
+    sweep::wait(&OnOne(RedisServer::start())).await;
 }
 
-/// One of the set is held for a while, so that the cancelled one asks for all, takes some, waits, and takes the rest.
 #[tokio::test]
 async fn a_set_cancelled_at_any_poll_leaves_nothing() {
-    let server = RedisServer::start();
-    let other = client_of(&server).await;
-    for busy in [false, true] {
-        sweep(if busy { "a set that is not free" } else { "a set" }, async |cut| {
-            let client = client_of(&server).await;
-            let (mut events, set) = (client.events(), client.multi(["j", "k", "l"]).unwrap());
-            let releasing = if busy {
-                let held = gets_in(&other).await;
-                Some(tokio::spawn(async move {
-                    let waits = async { while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {} };
-                    // The first polls do not get as far as to wait.
-                    let _ = tokio::time::timeout(ms(50), waits).await;
-                    releases(held).await;
-                }))
-            } else {
-                None
-            };
-            let done = cut.off(set.lock()).await;
-            if let Some(releasing) = releasing {
-                soon("the holder leaves", releasing).await.unwrap();
-            }
-            if let Some(guard) = done {
-                assert_eq!(guard.unwrap().release().await.unwrap(), Release::Released);
-                return true;
-            }
-            eventually("all are free", LEASE / 2, || ["j", "k", "l"].iter().all(|key| !exists(&server, key))).await;
-            leaves_nothing(&server, &client).await;
-            false
-        })
-        .await;
-    }
+    sweep::set(&OnOne(RedisServer::start())).await;
 }
 
 #[tokio::test]
 async fn a_re_entry_cancelled_at_any_poll_leaves_the_guard_as_it_was() {
-    let server = RedisServer::start();
-    let client = client_of(&server).await;
-    sweep("a re-entry", async |cut| {
-        let guard = gets_in(&client).await;
-        let token = guard.token();
-        let done = cut.off(guard.reenter()).await;
-        let is_done = done.is_some();
-        if let Some(again) = done {
-            assert_eq!(count_of(&server, &guard), Some(2));
-            assert_eq!(again.unwrap().release().await.unwrap(), Release::StillHeld(1));
-        }
-        eventually("one guard is in", LEASE / 2, || count_of(&server, &guard) == Some(1)).await;
-        assert!(guard.is_held() && guard.token() == token);
-        releases(guard).await;
-        eventually("the lock is free", LEASE / 2, || !exists(&server, "k")).await;
-        is_done
-    })
-    .await;
-    leaves_nothing(&server, &client).await;
+    sweep::re_entry(&OnOne(RedisServer::start())).await;
 }
 
 #[tokio::test]
 async fn a_release_cancelled_at_any_poll_is_finished() {
-    let server = RedisServer::start();
-    let (client, other) = (client_of(&server).await, client_of(&server).await);
-    sweep("a release", async |cut| {
-        let done = cut.off(gets_in(&client).await.release()).await;
-        let is_done = done.is_some();
-        assert!(done.is_none_or(|done| done.unwrap() == Release::Released));
-        is_free_for(&server, &[&other]).await;
-        is_done
-    })
-    .await;
-    leaves_nothing(&server, &client).await;
+    sweep::release(&OnOne(RedisServer::start())).await;
 }
 
 #[tokio::test]
 async fn an_inner_release_cancelled_at_any_poll_is_finished() {
-    let server = RedisServer::start();
-    let (client, other) = (client_of(&server).await, client_of(&server).await);
-    sweep("an inner release", async |cut| {
-        let guard = gets_in(&client).await;
-        let again = guard.reenter().await.unwrap();
-        let done = cut.off(again.release()).await;
-        let is_done = done.is_some();
-        assert!(done.is_none_or(|done| done.unwrap() == Release::StillHeld(1)));
-        eventually("one guard is in", LEASE / 2, || count_of(&server, &guard) == Some(1)).await;
-        assert!(guard.is_held());
-        releases(guard).await;
-        is_free_for(&server, &[&other]).await;
-        is_done
-    })
-    .await;
-    leaves_nothing(&server, &client).await;
+    sweep::inner_release(&OnOne(RedisServer::start())).await;
 }

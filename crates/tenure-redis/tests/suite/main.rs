@@ -23,5 +23,6 @@ mod leases;
 mod multi;
 mod polling;
 mod redlock;
+mod redlock_cancel;
 mod redlock_faults;
 mod rights;
