@@ -1,4 +1,4 @@
-//! The store that is measured, and the server it is on.
+//! The store that is measured, and the servers it is on.
 
 use clap::ValueEnum;
 use tenure_testkit::{MariaDbServer, RedisServer};
@@ -9,12 +9,25 @@ pub(crate) enum Backend {
     Redis,
     #[value(name = "mysql")]
     MySql,
+    Redlock,
 }
 
-/// A server of our own, until it is dropped.
+/// How many servers keep the locks of a majority.
+const SERVERS: usize = 5;
+
+/// Servers of our own, until they are dropped.
 pub(crate) enum Server {
     Redis(RedisServer),
     MariaDb(MariaDbServer),
+    /// Those that live, and those of which a minority hangs.
+    Redlock(Vec<RedisServer>, Vec<RedisServer>),
+}
+
+/// Where the servers are.
+pub(crate) struct Urls {
+    pub(crate) url: String,
+    /// Where a minority hangs.
+    pub(crate) hung: Option<String>,
 }
 
 impl Backend {
@@ -22,6 +35,7 @@ impl Backend {
         match self {
             Self::Redis => "redis",
             Self::MySql => "mysql",
+            Self::Redlock => "redlock",
         }
     }
 
@@ -30,6 +44,7 @@ impl Backend {
         match self {
             Self::Redis => &[1, 64, 1024],
             Self::MySql => &[1, 8],
+            Self::Redlock => &[1, 64],
         }
     }
 
@@ -38,22 +53,39 @@ impl Backend {
         match self {
             Self::Redis => &["tenure", "tenure-simple", "bare"],
             Self::MySql => &["tenure", "tenure-simple", "bare", "bare-write"],
+            Self::Redlock => &["tenure", "tenure-simple", "tenure-hung", "tenure-one", "bare"],
         }
     }
 
     pub(crate) fn start(self) -> Server {
+        let several = || (0..SERVERS).map(|_| RedisServer::start()).collect();
         match self {
             Self::Redis => Server::Redis(RedisServer::start()),
             Self::MySql => Server::MariaDb(MariaDbServer::start()),
+            Self::Redlock => Server::Redlock(several(), several()),
         }
     }
 }
 
 impl Server {
-    pub(crate) fn url(&self) -> String {
-        match self {
-            Self::Redis(server) => server.url(),
-            Self::MariaDb(server) => server.url(),
+    pub(crate) fn urls(&self) -> Urls {
+        let (url, hung) = match self {
+            Self::Redis(server) => (server.url(), None),
+            Self::MariaDb(server) => (server.url(), None),
+            Self::Redlock(living, hung) => (redlock(living), Some(redlock(hung))),
+        };
+        Urls { url, hung }
+    }
+
+    /// From now on those hang that are to.
+    pub(crate) fn hang(&self) {
+        if let Self::Redlock(_, hung) = self {
+            hung[..SERVERS / 2].iter().for_each(RedisServer::pause);
         }
     }
+}
+
+fn redlock(servers: &[RedisServer]) -> String {
+    let urls: Vec<String> = servers.iter().map(RedisServer::url).collect();
+    format!("redlock:{}", urls.join(","))
 }

@@ -1,6 +1,7 @@
 //! Rows, their medians, and the file they go to.
 
 use crate::backend::Backend;
+use clap::ValueEnum;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -144,7 +145,7 @@ impl Line {
     }
 }
 
-/// Writes all rows, beside those that were measured on the other backend.
+/// Writes all rows, beside those that were measured on other backends.
 pub(crate) fn write(
     backend: Backend,
     rows: &[Row],
@@ -158,9 +159,12 @@ pub(crate) fn write(
         Ok(text) => serde_json::from_str(&text)?,
         Err(_) => Vec::new(),
     };
-    let (mysql, rest): (Vec<_>, Vec<_>) = before.into_iter().partition(|line| line.backend() == Backend::MySql.name());
-    let new = rows.iter().cloned().map(Line::Row).chain(costs.iter().cloned().map(Line::Cost)).collect();
-    let all: [Vec<Line>; 2] = if backend == Backend::MySql { [rest, new] } else { [new, mysql] };
-    std::fs::write(path, serde_json::to_string_pretty(&all.concat())? + "\n")?;
+    let others = before.into_iter().filter(|line| line.backend() != backend.name());
+    let new = rows.iter().cloned().map(Line::Row).chain(costs.iter().cloned().map(Line::Cost));
+    let mut all: Vec<Line> = others.chain(new).collect();
+    // Each backend's rows stay together and in their place.
+    let place = |line: &Line| Backend::value_variants().iter().position(|known| known.name() == line.backend());
+    all.sort_by_key(place);
+    std::fs::write(path, serde_json::to_string_pretty(&all)? + "\n")?;
     Ok(())
 }

@@ -96,6 +96,12 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// The longest that it keeps a lock for one who is not heard from, if there is such a bound besides
+    /// [`Options::lease`](crate::Options::lease)'s own; and what to do about it.
+    fn longest_lease(&self) -> Option<(Duration, &'static str)> {
+        None
+    }
+
     /// Whether a claim that was not granted is never asked for again, so that whoever waits asks with a fresh one each time.
     fn asks_anew(&self) -> bool {
         false
@@ -241,6 +247,7 @@ pub(crate) trait DynBackend: Send + Sync {
     fn votes<'a>(&'a self, kind: Kind, key: &'a Key, within: Duration) -> BoxFuture<'a, Result<Vec<Vote>, StoreError>>;
     fn calls_apart(&self, kind: Kind) -> bool;
     fn refuses(&self, kind: Kind) -> Option<&'static str>;
+    fn longest_lease(&self) -> Option<(Duration, &'static str)>;
     fn asks_anew(&self) -> bool;
     fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
 }
@@ -300,6 +307,9 @@ impl<B: Backend> DynBackend for B {
     }
     fn refuses(&self, kind: Kind) -> Option<&'static str> {
         Backend::refuses(self, kind)
+    }
+    fn longest_lease(&self) -> Option<(Duration, &'static str)> {
+        Backend::longest_lease(self)
     }
     fn asks_anew(&self) -> bool {
         Backend::asks_anew(self)

@@ -307,7 +307,7 @@ impl Guard {
     ///
     /// As [`reenter`](Guard::reenter).
     pub async fn reenter_with(&self, options: Options) -> Result<Self, Error> {
-        options.check()?;
+        self.client.check(&options)?;
         if !self.hold.kind.is_reentrant() {
             return Err(Error::new(
                 ErrorKind::Unsupported,

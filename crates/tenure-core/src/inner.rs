@@ -3,10 +3,11 @@
 use crate::acquire::Seats;
 use crate::hold::Hold;
 use crate::keeper::Keeper;
+use crate::length::Spoken;
 use crate::queue::Queue;
 use crate::shared::Shared;
 use crate::wakeups::Hub;
-use crate::{Options, Owner, scope};
+use crate::{Error, ErrorKind, Options, Owner, scope};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -37,6 +38,23 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// Whether these options make sense, and the store can keep to them.
+    pub(crate) fn check(&self, options: &Options) -> Result<(), Error> {
+        options.check()?;
+        let Some((longest, advice)) = self.shared.backend.longest_lease() else { return Ok(()) };
+        for (name, length) in [("lease", Some(options.span())), ("at_least", options.at_least)] {
+            if let Some(length) = length.filter(|length| *length > longest) {
+                let message = format!(
+                    "this store keeps no lock for so long, {advice}: {name}={} longest={}",
+                    Spoken(length),
+                    Spoken(longest)
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn new(
         shared: Arc<Shared>,
         hub: Arc<Hub>,

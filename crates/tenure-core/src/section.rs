@@ -41,7 +41,7 @@ impl Section {
         options: &Options,
         tries: Tries,
     ) -> Result<Self, Error> {
-        options.check()?;
+        client.check(options)?;
         let owner = options.section_owner().unwrap_or_default();
         let patience = match tries {
             Tries::Once => Patience::Once,

@@ -23,6 +23,8 @@ pub enum Said {
     Held(Claim),
     /// Nobody is in.
     Free,
+    /// Something that is about no lock.
+    Answered,
     /// It was restarted and may have forgotten what it granted, so that its vote does not count for so much longer.
     Abstains(Duration),
     /// Nothing: it could not be reached, or did not answer in time.
@@ -38,6 +40,7 @@ impl Said {
             Self::Granted => "granted",
             Self::Held(_) => "held",
             Self::Free => "free",
+            Self::Answered => "answered",
             Self::Abstains(_) => "abstains",
             Self::Silent(_) => "silent",
             Self::Refused(_) => "refused",
@@ -51,6 +54,7 @@ impl fmt::Display for Said {
             Self::Granted => f.write_str("granted it"),
             Self::Held(claim) => write!(f, "says it is held by {claim}"),
             Self::Free => f.write_str("says it is free"),
+            Self::Answered => f.write_str("answered"),
             // Rounded up: nobody is told that it votes in 0 s.
             Self::Abstains(left) => write!(f, "was restarted and does not vote for {} s", left.as_secs() + 1),
             Self::Silent(why) => write!(f, "is silent ({why})"),

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Busy, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    Stay, StoreError, StoreErrorKind, Wanted,
+    Backend, Busy, Card, Claim, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal,
+    Sight, Stay, StoreError, StoreErrorKind, Wanted,
 };
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
@@ -60,6 +60,22 @@ impl Redis {
         let began = Instant::now();
         let mut in_use = self.links.get(within).await?;
         run_on(&mut in_use, call, began, within).await
+    }
+
+    /// Gives back what a claim was granted of a re-entrant or a simple lock, and tells nobody.
+    pub(crate) async fn retract(
+        &self,
+        kind: Kind,
+        key: &Key,
+        claim: &Claim,
+        operation: &Operation,
+        within: Duration,
+    ) -> Result<Outcome, StoreError> {
+        match self.run(&Step::retract(kind, key, claim, operation), within).await {
+            // Whoever held it does so no longer, if the key is in use for something else by now.
+            Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => Ok(Outcome::NotHeld),
+            answer => reply::released(&answer?),
+        }
     }
 
     /// What is in the way of a lock of this kind, if another look can tell more of it than the first did.

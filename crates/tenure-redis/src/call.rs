@@ -82,6 +82,16 @@ impl<'a> Step<'a> {
         };
         Ok(Self { layout, kind, key, operation, hints, script })
     }
+
+    /// A release of which nobody is told, of a re-entrant or a simple lock.
+    pub(crate) fn retract(kind: Kind, key: &'a Key, claim: &Claim, operation: &'a Operation) -> Self {
+        let script = match kind {
+            Kind::Simple => &script::RETRACT_SIMPLE,
+            _ if claim.is_nested() => &script::RETRACT_NESTED,
+            _ => &script::RETRACT,
+        };
+        Self { layout: Layout::default(), kind, key, operation, hints: Hints::default(), script }
+    }
 }
 
 impl Step<'_> {

@@ -194,6 +194,9 @@ pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force"
 pub(crate) static TOGETHER: Script = script!("multi/acquire");
 
 /// For locks on a majority of servers.
+pub(crate) static RETRACT: Script = script!("reentrant/release", "nested/rest", "common/note");
+pub(crate) static RETRACT_NESTED: Script = script!("nested/release", "nested/rest", "common/note");
+pub(crate) static RETRACT_SIMPLE: Script = script!("simple/release", "common/note");
 pub(crate) static STAMP: Script = script!("redlock/stamp", "redlock/raise");
 pub(crate) static STAMP_SIMPLE: Script = script!("redlock/stamp_simple", "redlock/raise");
 pub(crate) static JOIN: Script = script!("redlock/join", "redlock/raise");

@@ -11,6 +11,7 @@ mod kinds;
 mod loss;
 mod mysql;
 mod policy;
+mod redlock;
 mod run;
 mod signals;
 mod terminal;

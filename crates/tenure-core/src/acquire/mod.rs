@@ -27,6 +27,9 @@ use std::time::Duration;
 use tenure_kernel::{Busy, Claim, Grant, Holder, Key, Kind, Outcome, Stay, Vote, Waiter, Want};
 use tracing::Instrument;
 
+/// How often a single attempt is made again if the votes of several servers were split.
+const SPLITS: u32 = 5;
+
 /// How long to wait for the lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Patience {
@@ -155,7 +158,7 @@ pub(crate) async fn acquire(
     options: &Options,
     patience: impl FnOnce(Moment) -> Patience,
 ) -> Result<Result<Guard, Contended>, Error> {
-    options.check()?;
+    client.check(options)?;
     let patience = patience(client.shared.clock.now());
     acquire_for(client, (kind, key), options, patience, Whose::of(options)?).await
 }
@@ -291,12 +294,20 @@ impl<'a> Attempt<'a> {
         self.options.retry.is_some()
     }
 
+    /// Whether one attempt is made once more: nobody has the lock, and those who asked for it at the same moment have kept each
+    /// other out.
+    fn was_split(&self, tries: &mut u32) -> bool {
+        let split = self.busy.as_ref().is_some_and(|(busy, _)| busy.holder.is_none());
+        *tries += 1;
+        split && self.client.shared.backend.asks_anew() && *tries <= SPLITS
+    }
+
     /// Asks until the store grants the lock or the patience ends.
     async fn ask_until_answered(&mut self, mut way: Way) -> Result<Result<Guard, Contended>, Error> {
         let shared = &self.client.shared;
         let mut armed = self.arm();
         let mut schedule = Schedule::new(self.options.retry);
-        let mut failures = 0u32;
+        let (mut failures, mut splits) = (0u32, 0u32);
         loop {
             // The client may have been closed while we waited.
             shared.begin()?;
@@ -375,6 +386,11 @@ impl<'a> Attempt<'a> {
                 }
             }
             if matches!(self.patience, Patience::Once) {
+                if self.silence.is_none() && self.was_split(&mut splits) {
+                    // Boxed, as all that is rare.
+                    Box::pin(self.pause(Duration::from_millis(fastrand::u64(1..=20)))).await;
+                    continue;
+                }
                 return self.not_obtained();
             }
             let span = tracing::info_span!("tenure.wait", key = %self.key);

@@ -3,8 +3,8 @@
 use super::calls::Stamp;
 use super::holds::Held;
 use super::stragglers::leave;
-use super::votes::{Answer, Votes};
-use super::{Answers, Node, Redlock};
+use super::votes::{Answer, SPLIT, Votes};
+use super::{Answers, Node, Redlock, go_on};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use redis::Value;
 use std::sync::Arc;
@@ -49,7 +49,6 @@ impl Redlock {
         (lease, stay): (Duration, Stay),
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        self.check_lease(lease)?;
         // Before the first request: it is the client's clock that says how long the hold is good for.
         let began = Instant::now();
         let within = patience(within, lease);
@@ -62,9 +61,8 @@ impl Redlock {
             answers.push(self.apply_one(first, kind, key, &alone, within));
             if let Ok(Some((at, answer))) = tokio::time::timeout(HEAD_START, answers.next()).await {
                 if let Ok(Outcome::Busy(busy)) = &answer
-                    && Votes::is_rival(busy)
+                    && self.contended.saw(key, busy.holder.iter().map(|holder| &holder.claim)) < SPLIT
                 {
-                    self.contended.saw(key);
                     return Ok(Outcome::Busy(Votes::rival(busy.clone())));
                 }
                 votes.put(at, answer, self.nodes[at].abstains());
@@ -76,7 +74,7 @@ impl Redlock {
             votes.put(at, answer, self.nodes[at].abstains());
             // One that goes in beside others has their token, which a server that granted it late may not have been told yet.
             let won = votes.is_won() && (!claim.is_nested() || votes.agreed().is_some());
-            if won || votes.is_lost(|at| self.nodes[at].is_silent()) {
+            if won || votes.is_lost(|at| self.nodes[at].is_behind()) {
                 break;
             }
         }
@@ -84,22 +82,22 @@ impl Redlock {
             self.hear_the_rest(&mut votes, &mut answers).await;
         }
         if !votes.is_won() {
-            self.contended.saw(key);
-            self.undo((kind, key, claim), lease, &votes);
-            return votes.lost();
+            let age = self.contended.saw(key, votes.holders().map(|holder| &holder.claim));
+            self.undo((kind, key, claim), lease, &votes).await;
+            return votes.lost(age);
         }
         let token = votes.token();
         let stamped = self.stamp((kind, key, claim), token, &votes, within).await;
         // Less than half of a lease is of little use: it would have to be renewed already.
         if stamped == Stamped::ByMajority && began.elapsed() < validity(lease) / 2 {
             let on = votes.all.iter().map(|(_, answer)| may_have(answer)).collect();
-            self.holds.put(key, claim, Held::new(token, under, began + validity(lease), on));
+            self.holds.put(key, claim, Held::new(token, under, (lease, began + validity(lease)), on));
             self.hear_late_grants((kind, key, claim), token, within, answers);
             return Ok(Outcome::Granted(Grant { token, count: 1 }));
         }
-        self.undo((kind, key, claim), lease, &votes);
+        self.undo((kind, key, claim), lease, &votes).await;
         if stamped == Stamped::TooLate {
-            return Ok(Outcome::Busy(votes.split(None, &[])));
+            return Ok(Outcome::Busy(votes.split(None, Duration::ZERO)));
         }
         let message = "the servers took too long to be of use for this lease, make it longer or check them";
         Err(StoreError::new(StoreErrorKind::Unreachable, message).with_votes(votes.told()))
@@ -116,18 +114,6 @@ impl Redlock {
         };
         let votes = |node: &Arc<Node>| !node.is_silent() && node.abstains().is_none();
         self.nodes.iter().position(votes).filter(|_| waits && !claim.is_nested())
-    }
-
-    pub(super) fn check_lease(&self, lease: Duration) -> Result<(), StoreError> {
-        if lease <= self.max_lease {
-            return Ok(());
-        }
-        let message = format!(
-            "the lease is longer than a server abstains after a restart, shorten it or raise `max_lease` in the url of every \
-             client: lease={lease:?} max_lease={:?}",
-            self.max_lease
-        );
-        Err(StoreError::new(StoreErrorKind::Unsupported, message))
     }
 
     /// Whoever is told no is told by whom, as far as they are just behind.
@@ -208,9 +194,13 @@ impl Redlock {
     }
 
     /// Gives back what was granted, everywhere: also where nothing was heard of it, for it may arrive yet, and where it is not
-    /// believed to be.
-    fn undo(&self, lock: (Kind, &Key, &Claim), lease: Duration, votes: &Votes) {
-        let within = patience(Duration::MAX, lease);
+    /// believed to be. Those just behind are waited for, so that nothing is left if the caller's runtime ends.
+    ///
+    /// Unless a majority had granted it, nobody is told: who waits for it was told to ask again, and to be woken by votes of
+    /// one's own would be to ask without end.
+    async fn undo(&self, lock: (Kind, &Key, &Claim), lease: Duration, votes: &Votes) {
+        let (within, quiet) = (patience(Duration::MAX, lease), !votes.is_won());
+        let mut granted: Answers<Outcome> = Answers::new();
         for (at, (_, answer)) in votes.all.iter().enumerate() {
             // Only where no answer came may the request still arrive.
             let ghost = match answer {
@@ -224,17 +214,20 @@ impl Redlock {
             {
                 *cancel = None;
             }
-            // In the background: the claim is never asked for again.
-            tokio::spawn(self.tell(at, lock, operation, lease, (may_have(answer), within)));
+            let telling = go_on(at, self.tell(at, lock, operation, lease, (may_have(answer), within, quiet)));
+            if matches!(answer, Answer::Granted(_) | Answer::Abstains(_, Some(_))) {
+                granted.push(telling);
+            }
         }
+        let _ = tokio::time::timeout(JUST_BEHIND, async { while granted.next().await.is_some() {} }).await;
     }
 }
 
 /// Whether a server may have let the claim in.
-fn may_have(answer: &Answer) -> bool {
+pub(super) fn may_have(answer: &Answer) -> bool {
     match answer {
         Answer::None | Answer::Granted(_) | Answer::Abstains(_, Some(_)) => true,
         Answer::Failed(error) => error.kind == StoreErrorKind::Unanswered,
-        Answer::Abstains(_, None) | Answer::Said(_) => false,
+        Answer::Abstains(_, None) | Answer::Said(_) | Answer::Other => false,
     }
 }

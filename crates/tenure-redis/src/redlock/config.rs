@@ -3,7 +3,7 @@
 use super::node::Node;
 use crate::driver::RedisRs;
 use crate::layout::Layout;
-use crate::settings::Settings;
+use crate::settings::{Place, Settings};
 use std::collections::HashSet;
 use std::time::Duration;
 use tenure_core::Error;
@@ -66,9 +66,24 @@ impl Redlock {
                 urls.len()
             )));
         }
-        let mut nodes = Vec::with_capacity(urls.len());
+        let is_for_all = |pair: &str| pair.starts_with("max_lease=") || pair.starts_with("abstain=");
+        let query = |url: &String| url.split_once('?').is_some_and(|(_, query)| query.split('&').any(is_for_all));
+        if urls.iter().any(query) {
+            return Err(Error::invalid(
+                "`max_lease` and `abstain` belong behind the last server, write \
+                 `redlock:redis://a,redis://b,redis://c?max_lease=30s`",
+            ));
+        }
+        let (mut nodes, mut places) = (Vec::with_capacity(urls.len()), HashSet::new());
         for url in &urls {
             let settings = Settings::read(url)?;
+            // Whatever the database: what restarts or hangs is the server.
+            places.insert(match &settings.place {
+                Place::Tcp { host, port } => format!("{host}:{port}"),
+                #[cfg(feature = "tls")]
+                Place::Tls { host, port, .. } => format!("{host}:{port}"),
+                Place::Unix(path) => path.display().to_string(),
+            });
             if settings.layout != Layout::default() {
                 return Err(Error::invalid(
                     "a majority has no kinds of which Redisson's layout differs, leave `layout` out of the url",
@@ -77,9 +92,7 @@ impl Redlock {
             let wakeups = settings.wakeups;
             nodes.push((RedisRs::set_up(settings)?, wakeups));
         }
-        let addresses: HashSet<String> =
-            nodes.iter().map(|(driver, _)| crate::driver::Driver::address(driver)).collect();
-        if addresses.len() < nodes.len() {
+        if places.len() < nodes.len() {
             return Err(Error::invalid("a server is named twice, and would vote twice: name independent ones"));
         }
         let Majority { max_lease, by_uptime } = options;

@@ -19,14 +19,13 @@ impl Redlock {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         let Operation::Reenter { claim, count, change, lease, .. } = operation else { return Ok(Outcome::NotHeld) };
-        self.check_lease(*lease)?;
         let began = Instant::now();
         let said = self.majority(self.apply_all(kind, key, operation, within)).await?;
         let Some(held) = self.holds.get(key, claim) else { return Ok(said) };
         if let Outcome::Granted(grant) = &said {
             self.holds.change(key, claim, |held| {
                 (held.count, held.change) = (*count, *change);
-                held.ends = held.ends.max(began + validity(*lease));
+                held.last(*lease, began + validity(*lease));
             });
             return Ok(Outcome::Granted(Grant { token: held.token, count: grant.count }));
         }
@@ -45,17 +44,21 @@ impl Redlock {
             return Ok(Outcome::NotHeld);
         };
         let mut operation = operation.clone();
-        let held = self.holds.get(key, claim);
+        // From here on no renewal that is under way puts it back, where it would come after the release.
+        let held = if *left == 0 { self.holds.leave(key, claim) } else { self.holds.get(key, claim) };
+        // Whoever leaves for good asks for no lease any more, but the servers have it for as long as was asked before.
+        let lease = held.as_ref().map_or(*lease, |held| held.lease.max(*lease));
         if held.as_ref().is_some_and(|held| held.on_its_way)
-            && let Operation::Release { left: 0, lease, cancel: cancel @ None, .. } = &mut operation
+            && let Operation::Release { left: 0, cancel, .. } = &mut operation
         {
-            *cancel = Some(Cancelled { entry: FIRST_ENTRY, remember: *lease });
+            let remember = cancel.map_or(lease, |cancel| cancel.remember.max(lease));
+            *cancel = Some(Cancelled { entry: FIRST_ENTRY, remember });
         }
         let may_have = |at: usize| held.as_ref().is_none_or(|held| held.on[at]);
         let telling = (0..self.nodes.len()).map(|at| {
             // What stays taken for a while is not to be freed by being told late.
             let owed = *left == 0 && keep.is_zero() && may_have(at);
-            go_on(at, self.tell(at, (kind, key, claim), operation.clone(), *lease, (owed, within)))
+            go_on(at, self.tell(at, (kind, key, claim), operation.clone(), lease, (owed, within, false)))
         });
         let said = self.majority(telling.collect()).await;
         match &said {
@@ -71,25 +74,29 @@ impl Redlock {
     /// Takes back what is left of a hold that is lost, in the background.
     pub(super) fn give_back(&self, kind: Kind, key: &Key, claim: &Claim, lease: Duration) {
         for at in 0..self.nodes.len() {
-            tokio::spawn(self.tell(at, (kind, key, claim), leave(claim, lease), lease, (true, lease)));
+            tokio::spawn(self.tell(at, (kind, key, claim), leave(claim, lease), lease, (true, lease, false)));
         }
     }
 
-    /// Tells a server that a claim leaves; if it may have it, also when it answers again.
+    /// Tells a server that a claim leaves; if it may have it, also when it answers again. Those who wait are told of it, or not.
     pub(super) fn tell(
         &self,
         at: usize,
         (kind, key, claim): (Kind, &Key, &Claim),
         operation: Operation,
         lease: Duration,
-        (owed, within): (bool, Duration),
+        (owed, within, quiet): (bool, Duration, bool),
     ) -> impl Future<Output = Result<Outcome, StoreError>> + Send + use<> {
         let (node, key, claim) = (Arc::clone(&self.nodes[at]), key.clone(), claim.clone());
         if owed {
             node.stragglers.expect((kind, &key, &claim), lease, within);
         }
         async move {
-            let answer = node.redis.apply(kind, &key, &operation, within).await;
+            let answer = if quiet {
+                node.redis.retract(kind, &key, &claim, &operation, within).await
+            } else {
+                node.redis.apply(kind, &key, &operation, within).await
+            };
             node.heard(&answer);
             if owed {
                 node.stragglers.heard(&key, &claim, &answer);

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tenure_core::{Claim, Key, Token};
+
+/// How long a hold that is over is still known.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// What this client holds.
 #[derive(Default)]
@@ -17,8 +20,12 @@ pub(super) struct Held {
     pub(super) under: Vec<Claim>,
     pub(super) count: u32,
     pub(super) change: u32,
+    /// The longest lease that was asked for.
+    pub(super) lease: Duration,
     /// From then on it is over, whatever the servers say.
     pub(super) ends: Instant,
+    /// It is being given back, and is put into no server any more.
+    pub(super) leaves: bool,
     /// On which servers it may be.
     pub(super) on: Vec<bool>,
     /// Whether the request for it may still be on its way to some server, and must not arrive after the release.
@@ -26,8 +33,14 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn new(token: Token, under: &[Claim], ends: Instant, on: Vec<bool>) -> Self {
-        Self { token, under: under.to_vec(), count: 1, change: 0, ends, on, on_its_way: true }
+    pub(super) fn new(token: Token, under: &[Claim], (lease, ends): (Duration, Instant), on: Vec<bool>) -> Self {
+        let under = under.to_vec();
+        Self { token, under, count: 1, change: 0, lease, ends, leaves: false, on, on_its_way: true }
+    }
+
+    /// It lasts longer.
+    pub(super) fn last(&mut self, lease: Duration, ends: Instant) {
+        (self.lease, self.ends) = (self.lease.max(lease), self.ends.max(ends));
     }
 }
 
@@ -37,7 +50,24 @@ impl Holds {
     }
 
     pub(super) fn put(&self, key: &Key, claim: &Claim, held: Held) {
-        self.lock().insert((key.clone(), claim.clone()), held);
+        let mut all = self.lock();
+        if all.len() == all.capacity() {
+            // Nobody says so of one that was lost. It has been over for long when nothing can come of it any more.
+            let now = Instant::now();
+            all.retain(|_, held| now < held.ends + FORGOTTEN);
+        }
+        all.insert((key.clone(), claim.clone()), held);
+    }
+
+    /// It is being given back.
+    pub(super) fn leave(&self, key: &Key, claim: &Claim) -> Option<Held> {
+        self.change(key, claim, |held| held.leaves = true);
+        self.get(key, claim)
+    }
+
+    /// One that is to last on, and may be put into a server.
+    pub(super) fn lasting(&self, key: &Key, claim: &Claim) -> Option<Held> {
+        self.get(key, claim).filter(|held| !held.leaves)
     }
 
     /// Every server has answered.

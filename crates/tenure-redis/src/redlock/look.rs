@@ -1,6 +1,7 @@
 //! Looking at locks, and freeing them by force.
 
 use super::Redlock;
+use super::acquire::may_have;
 use super::patience::Patience;
 use super::votes::Votes;
 use std::collections::BTreeMap;
@@ -13,26 +14,29 @@ const LOOK: Duration = Duration::from_secs(1);
 impl Redlock {
     /// Who holds it.
     pub(super) async fn inspect(&self, kind: Kind, key: &Key, within: Duration) -> Result<Outcome, StoreError> {
-        Ok(Outcome::Seen(self.seen(kind, key, &Operation::Inspect, within.min(LOOK)).await?))
+        let (votes, seen, answered) = self.poll(kind, key, &Operation::Inspect, within.min(LOOK)).await;
+        self.agreed(&votes, &seen, answered).map(Outcome::Seen)
     }
 
     /// Frees a lock on every server; who held it.
     pub(super) async fn force(&self, kind: Kind, key: &Key, within: Duration) -> Result<Outcome, StoreError> {
-        Ok(Outcome::Forced(self.seen(kind, key, &Operation::ForceRelease, within).await?))
+        let (votes, seen, answered) = self.poll(kind, key, &Operation::ForceRelease, within).await;
+        // Those that are silent are told of whom the others have put out.
+        for (node, (_, answer)) in self.nodes.iter().zip(&votes.all) {
+            for holder in seen.iter().flat_map(|sight| &sight.holders).filter(|_| may_have(answer)) {
+                let lease = holder.remaining.unwrap_or_default();
+                node.stragglers.expect((kind, key, &holder.claim), lease, Duration::ZERO);
+            }
+        }
+        self.agreed(&votes, &seen, answered).map(Outcome::Forced)
     }
 
-    async fn seen(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Option<Sight>, StoreError> {
-        let (votes, seen, answered) = self.poll(kind, key, operation, within).await;
+    /// What a majority makes of it.
+    fn agreed(&self, votes: &Votes, seen: &[Sight], answered: usize) -> Result<Option<Sight>, StoreError> {
         if answered < self.quorum() {
             return Err(votes.silence());
         }
-        Ok(self.of_majority(&seen, self.nodes.len() - answered).map(|sight| Sight { votes: votes.told(), ..sight }))
+        Ok(self.of_majority(seen, self.nodes.len() - answered).map(|sight| Sight { votes: votes.told(), ..sight }))
     }
 
     /// What each server says, what those see that somebody holds it at, and how many answered.
@@ -86,7 +90,8 @@ impl Redlock {
         // One that granted it late has a token of its own, and one that is slow has the count of before.
         let alike: Vec<&Sight> = seen.iter().filter(|other| claims(shared) == claims(other)).collect();
         let agree = |one: &Sight| alike.iter().filter(|other| entries(one) == entries(other)).count();
-        alike.iter().max_by_key(|sight| agree(sight)).map(|sight| (*sight).clone())
+        // No server knows who waits.
+        alike.iter().max_by_key(|sight| agree(sight)).map(|sight| Sight { waiters: None, ..(*sight).clone() })
     }
 
     pub(super) async fn list_all(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
@@ -99,9 +104,10 @@ impl Redlock {
         let mut patience = Patience::new(self.quorum(), &self.nodes);
         while let Some((at, answer)) = patience.next(&mut answers).await {
             answered += usize::from(answer.is_ok());
-            let held =
-                answer.map(|held| held.into_iter().for_each(|(key, sight)| seen.entry(key).or_default().push(sight)));
-            votes.put(at, held.map(|()| Outcome::Seen(None)), None);
+            for (key, sight) in answer.iter().flatten() {
+                seen.entry(key.clone()).or_default().push(sight.clone());
+            }
+            votes.heard(at, answer);
         }
         if answered < self.quorum() {
             return Err(votes.silence());

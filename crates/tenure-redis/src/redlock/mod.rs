@@ -46,19 +46,21 @@ type Answered<T> = (usize, Result<T, StoreError>);
 type Answers<T> = FuturesUnordered<BoxFuture<'static, Answered<T>>>;
 
 impl Redlock {
+    const GUARANTEES: &[Guarantee] = &[
+        Guarantee::Fencing,
+        Guarantee::BetweenProcesses,
+        Guarantee::BetweenMachines,
+        Guarantee::SurvivesFailover,
+        Guarantee::PushedWakeups,
+    ];
+
     /// What this backend promises.
     pub const LABEL: Label = Label {
         name: "redlock",
-        guarantees: &[
-            Guarantee::Fencing,
-            Guarantee::BetweenProcesses,
-            Guarantee::BetweenMachines,
-            Guarantee::PushedWakeups,
-            Guarantee::SurvivesFailover,
-        ],
+        guarantees: Self::GUARANTEES,
         caveat: "re-entrant and simple locks only; exclusion stands on clocks that run alike, on servers that answer in much less \
                  than a lease, and on a majority of them that is neither lost nor restarted within a lease: guard writes with the \
-                 token; tokens rise unless one server's clock is stepped and another one restarts",
+                 token; tokens rise unless servers' clocks differ, by a step or for lack of synchronisation, and one of them restarts",
     };
 
     fn new(nodes: Vec<Node>, max_lease: Duration) -> Self {
@@ -140,7 +142,12 @@ fn go_on<T: Send + 'static>(
 
 impl Backend for Redlock {
     fn label(&self) -> Label {
-        Self::LABEL
+        let pushes = self.nodes.iter().any(|node| node.redis.label().has(Guarantee::PushedWakeups));
+        let guarantees = match Self::GUARANTEES {
+            [others @ .., Guarantee::PushedWakeups] if !pushes => others,
+            all => all,
+        };
+        Label { guarantees, ..Self::LABEL }
     }
 
     fn address(&self) -> String {
@@ -155,7 +162,7 @@ impl Backend for Redlock {
         let mut patience = Patience::new(self.quorum(), &self.nodes);
         while let Some((at, answer)) = patience.next(&mut answers).await {
             reached += usize::from(answer.is_ok());
-            votes.put(at, answer.map(|()| Outcome::Seen(None)), None);
+            votes.heard(at, answer);
         }
         if reached < self.quorum() {
             return Err(votes.silence());
@@ -245,6 +252,11 @@ impl Backend for Redlock {
                  up over them: use one of these, or a single store",
             ),
         }
+    }
+
+    fn longest_lease(&self) -> Option<(Duration, &'static str)> {
+        // A server that was restarted abstains for so long, until all that it may have forgotten has ended.
+        Some((self.max_lease, "shorten it, or raise `max_lease` in the url of every client"))
     }
 
     fn asks_anew(&self) -> bool {

@@ -19,6 +19,8 @@ pub(super) struct Node {
     runs: Arc<Runs>,
     /// Whether it did not answer when it was last asked.
     silent: AtomicBool,
+    /// Whether it is further behind the others than they were waited for.
+    late: AtomicBool,
     pub(super) stragglers: Stragglers,
 }
 
@@ -42,16 +44,34 @@ impl Node {
         let runs = Arc::new(Runs { max_lease, by_uptime, seen: Mutex::default() });
         let witness: Arc<dyn Witness> = Arc::clone(&runs) as _;
         let redis = Redis::witnessed(driver, wakeups, witness);
-        Self { redis, runs, silent: AtomicBool::new(false), stragglers: Stragglers::default() }
+        Self {
+            redis,
+            runs,
+            silent: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+            stragglers: Stragglers::default(),
+        }
     }
 
+    /// Whether it did not answer when it was last asked.
     pub(super) fn is_silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is not worth waiting for.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_silent() || self.late.load(Ordering::Relaxed)
+    }
+
+    /// It was waited for long enough, and may yet answer.
+    pub(super) fn found_late(&self) {
+        self.late.store(true, Ordering::Relaxed);
     }
 
     /// Takes note of whether it answered.
     pub(super) fn heard<T>(&self, answer: &Result<T, StoreError>) {
         let silent = matches!(answer, Err(error) if error.is_transient());
+        self.late.store(false, Ordering::Relaxed);
         if self.silent.swap(silent, Ordering::Relaxed) != silent {
             let server = self.redis.place();
             match answer {

@@ -35,8 +35,14 @@ impl<'a> Patience<'a> {
     /// The next answer, if it comes in time.
     pub(super) async fn next<T>(&mut self, answers: &mut Answers<T>) -> Option<(usize, Result<T, StoreError>)> {
         let answer = match self.until {
-            Some(_) if !self.hopes && self.pending.iter().flatten().all(|node| node.is_silent()) => return None,
-            Some(until) => tokio::time::timeout_at(until, answers.next()).await.ok().flatten()?,
+            Some(_) if !self.hopes && self.pending.iter().flatten().all(|node| node.is_behind()) => return None,
+            Some(until) => match tokio::time::timeout_at(until, answers.next()).await {
+                Ok(answer) => answer?,
+                Err(_) => {
+                    self.pending.iter().flatten().for_each(|node| node.found_late());
+                    return None;
+                }
+            },
             None => answers.next().await?,
         };
         self.pending[answer.0] = None;

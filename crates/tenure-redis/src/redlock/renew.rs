@@ -1,9 +1,10 @@
 //! Keeping holds on a majority, and putting them back where they were forgotten.
 
 use super::acquire::validity;
-use super::calls::Join;
+use super::calls::{Join, Stamp};
 use super::holds::Holds;
 use super::stragglers::leave;
+use super::votes::failed;
 use super::{Node, Redlock};
 use futures_util::stream::StreamExt;
 use std::sync::Arc;
@@ -48,8 +49,7 @@ impl Redlock {
             // One that was over before it was renewed stays so: somebody else may have had it since.
             let in_time = left.is_none_or(|left| !left.is_zero());
             all.push(if tally.yes >= quorum && in_time {
-                let ends = began + validity(*lease);
-                self.holds.change(key, claim, |held| held.ends = held.ends.max(ends));
+                self.holds.change(key, claim, |held| held.last(*lease, began + validity(*lease)));
                 Lasts::Yes
             } else if servers - tally.no < quorum || !in_time {
                 self.holds.remove(key, claim);
@@ -67,9 +67,12 @@ impl Redlock {
             let heard = heard.into_iter().enumerate().filter_map(|(at, answer)| Some((at, answer?)));
             let mut heard = futures_util::stream::iter(heard).chain(answers);
             while let Some((at, answer)) = heard.next().await {
-                let gone = answer.into_iter().flatten().enumerate().filter(|(_, lasts)| *lasts == Lasts::No);
-                for (place, _) in gone.filter(|(place, _)| lasting[*place]) {
-                    put_back(at, &nodes[at], &holds, &renewals[place], within).await;
+                let lasting = answer.into_iter().flatten().enumerate().filter(|(place, _)| lasting[*place]);
+                for (place, lasts) in lasting {
+                    match lasts {
+                        Lasts::Yes => stamp_late(&nodes[at], &holds, &renewals[place], within).await,
+                        _ => put_back(at, &nodes[at], &holds, &renewals[place], within).await,
+                    }
                 }
             }
         });
@@ -78,25 +81,35 @@ impl Redlock {
 
     /// Too few servers have said anything of a hold.
     fn unsure(&self, renewal: &Renewal, place: usize, heard: &[Option<Result<Vec<Lasts>, StoreError>>]) -> StoreError {
-        let said = |answer: &Option<Result<Vec<Lasts>, StoreError>>| match answer {
+        let said = |server: &str, answer: &Option<Result<Vec<Lasts>, StoreError>>| match answer {
             None => Said::Silent("no answer yet".to_owned()),
             Some(Ok(lasts)) if lasts[place] == Lasts::Yes => Said::Held(renewal.claim.clone()),
             Some(Ok(_)) => Said::Free,
-            Some(Err(error)) if error.is_transient() => Said::Silent(error.message.clone()),
-            Some(Err(error)) => Said::Refused(error.message.clone()),
+            Some(Err(error)) => failed(server, error),
         };
         let votes = self.nodes.iter().zip(heard);
-        let votes = votes.map(|(node, answer)| Vote { server: node.redis.place(), said: said(answer) }).collect();
+        let votes = votes.map(|(node, answer)| {
+            let server = node.redis.place();
+            Vote { said: said(&server, answer), server }
+        });
         let message =
             format!("too few servers answered that have the lock: needed={} of={}", self.quorum(), self.nodes.len());
-        StoreError::new(StoreErrorKind::Unanswered, message).with_votes(votes)
+        StoreError::new(StoreErrorKind::Unanswered, message).with_votes(votes.collect())
+    }
+}
+
+/// Gives the token to a server that may have granted the lock so late that nobody heard of it: one who goes in beside the
+/// holder is to find the same one everywhere.
+async fn stamp_late(node: &Node, holds: &Holds, Renewal { kind, key, claim, .. }: &Renewal, within: Duration) {
+    if let Some(held) = holds.lasting(key, claim).filter(|held| held.on_its_way && !claim.is_nested()) {
+        let _ = node.redis.run(&Stamp { kind: *kind, key, claim, token: held.token, late: true }, within).await;
     }
 }
 
 /// Puts a hold into a server that has lost it. It does not count before it is renewed there.
 async fn put_back(at: usize, node: &Node, holds: &Holds, renewal: &Renewal, within: Duration) {
     let Renewal { kind, key, claim, lease } = renewal;
-    let Some(held) = holds.get(key, claim) else { return };
+    let Some(held) = holds.lasting(key, claim) else { return };
     // One that is only asked about asks for no lease of its own.
     let lease = (*lease).max(held.ends.saturating_duration_since(Instant::now()));
     let join = Join { kind: *kind, key, claim, held: &held, lease };
@@ -104,8 +117,8 @@ async fn put_back(at: usize, node: &Node, holds: &Holds, renewal: &Renewal, with
     if let Err(error) = node.redis.run(&join, within).await {
         tracing::debug!(%error, "a server that came back could not be given the lock");
     }
-    // The claim may have left meanwhile, and been told so before it came.
-    if holds.get(key, claim).is_none() {
+    // The claim may be leaving since, and the server may have been told so before it came.
+    if holds.lasting(key, claim).is_none() {
         node.stragglers.expect((*kind, key, claim), lease, within);
         let answer: Result<Outcome, StoreError> = node.redis.apply(*kind, key, &leave(claim, lease), within).await;
         node.stragglers.heard(key, claim, &answer);

@@ -5,7 +5,7 @@ use tenure_core::{Busy, Claim, Holder, Outcome, Said, StoreError, StoreErrorKind
 
 /// Whoever finds the votes split asks again after a time left to chance, up to this long: most are split among those who
 /// asked at one moment, and who have given them back by then.
-const SPLIT: Duration = Duration::from_millis(100);
+pub(super) const SPLIT: Duration = Duration::from_millis(100);
 /// And not before this.
 const BREATH: Duration = Duration::from_millis(5);
 
@@ -18,6 +18,8 @@ pub(super) enum Answer {
     /// It does not count for so much longer, whatever it said; the token if it granted the lock.
     Abstains(Duration, Option<Token>),
     Said(Outcome),
+    /// Nothing of the lock.
+    Other,
     Failed(StoreError),
 }
 
@@ -40,6 +42,11 @@ impl Votes {
             (Ok(outcome), None) => Answer::Said(outcome),
             (Err(error), _) => Answer::Failed(error),
         };
+    }
+
+    /// It has answered what is about no lock.
+    pub(super) fn heard<T>(&mut self, at: usize, answer: Result<T, StoreError>) {
+        self.all[at].1 = answer.map_or_else(Answer::Failed, |_| Answer::Other);
     }
 
     fn count(&self, is: impl Fn(&Answer) -> bool) -> usize {
@@ -85,8 +92,8 @@ impl Votes {
         })
     }
 
-    /// What to say to one who did not win.
-    pub(super) fn lost(&self) -> Result<Outcome, StoreError> {
+    /// What to say to one who did not win, if the youngest of those in the way has been there for so long.
+    pub(super) fn lost(&self, age: Duration) -> Result<Outcome, StoreError> {
         let outcomes = || {
             self.all.iter().filter_map(|(_, answer)| if let Answer::Said(said) = answer { Some(said) } else { None })
         };
@@ -102,38 +109,44 @@ impl Votes {
         if self.answered() < self.quorum {
             return Err(self.silence());
         }
-        let holders: Vec<&Holder> = outcomes()
-            .filter_map(|outcome| if let Outcome::Busy(busy) = outcome { busy.holder.as_ref() } else { None })
-            .collect();
+        let holders: Vec<&Holder> = self.holders().collect();
         let of = |claim: &Claim| holders.iter().filter(|holder| holder.claim == *claim).count();
         let first = holders.iter().max_by_key(|holder| of(&holder.claim)).copied();
         Ok(Outcome::Busy(match first {
             Some(holder) if of(&holder.claim) >= self.quorum => {
                 Busy { votes: self.told(), ..Busy::behind(holder.clone()) }
             }
-            first => self.split(first, &holders),
+            // With those that are silent it may have one.
+            Some(holder) if of(&holder.claim) + self.all.len() - self.answered() >= self.quorum => {
+                Busy { holder: Some(holder.clone()), ..self.split(None, age) }
+            }
+            first => self.split(first, age),
         }))
+    }
+
+    /// Who is in the way.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &Holder> {
+        self.all.iter().filter_map(|(_, answer)| match answer {
+            Answer::Said(Outcome::Busy(busy)) => busy.holder.as_ref(),
+            _ => None,
+        })
     }
 
     /// Nobody is known to have a majority: whoever asked gives up what it got, and tries again at another time.
     ///
     /// The longer the youngest vote that is in the way has been there, the later that is: votes that were left behind, or
-    /// whose holder has its majority with servers that are silent, would be asked about all the time.
-    pub(super) fn split(&self, first: Option<&Holder>, holders: &[&Holder]) -> Busy {
-        let age = holders.iter().filter_map(|holder| holder.held_for).min().unwrap_or_default();
-        let end = holders.iter().filter_map(|holder| holder.remaining).min().unwrap_or(Duration::MAX);
+    /// whose holder has its majority with servers that are silent, would be asked about all the time. While it is young,
+    /// nobody is said to hold the lock.
+    pub(super) fn split(&self, first: Option<&Holder>, age: Duration) -> Busy {
+        let end = self.holders().filter_map(|holder| holder.remaining).min().unwrap_or(Duration::MAX);
         let again = BREATH + age.max(SPLIT).mul_f64(fastrand::f64());
-        Busy { holder: first.cloned(), ahead: None, again: Some(again.min(end.max(BREATH))), votes: self.told() }
+        let holder = first.filter(|_| age >= SPLIT).cloned();
+        Busy { holder, ahead: None, again: Some(again.min(end.max(BREATH))), votes: self.told() }
     }
 
     /// Another one is about to take it: it is asked for again after a time left to chance, or when that one leaves.
     pub(super) fn rival(busy: Busy) -> Busy {
         Busy { again: Some(BREATH + SPLIT.mul_f64(fastrand::f64())), ..busy }
-    }
-
-    /// Whether whoever is in the way came a moment ago, and may not have a majority yet.
-    pub(super) fn is_rival(busy: &Busy) -> bool {
-        busy.holder.as_ref().and_then(|holder| holder.held_for).is_some_and(|held| held < SPLIT)
     }
 
     /// Whether a majority cannot be had without these.
@@ -161,13 +174,13 @@ impl Votes {
 
     /// What each of them said.
     pub(super) fn told(&self) -> Vec<Vote> {
-        self.all.iter().map(|(server, answer)| Vote { server: server.clone(), said: said(answer) }).collect()
+        self.all.iter().map(|(server, answer)| Vote { server: server.clone(), said: said(server, answer) }).collect()
     }
 }
 
 const TOO_FEW: &str = "too few servers answered that count, check that they are up";
 
-fn said(answer: &Answer) -> Said {
+fn said(server: &str, answer: &Answer) -> Said {
     match answer {
         Answer::None => Said::Silent("no answer yet".to_owned()),
         Answer::Granted(_) => Said::Granted,
@@ -182,7 +195,13 @@ fn said(answer: &Answer) -> Said {
         }
         Answer::Said(Outcome::Refused) => Said::Refused("the claim was given up".to_owned()),
         Answer::Said(_) => Said::Free,
-        Answer::Failed(error) if error.is_transient() => Said::Silent(error.message.clone()),
-        Answer::Failed(error) => Said::Refused(error.message.clone()),
+        Answer::Other => Said::Answered,
+        Answer::Failed(error) => failed(server, error),
     }
+}
+
+/// Why a server has said nothing of use, without its address, which is said anyway.
+pub(super) fn failed(server: &str, error: &StoreError) -> Said {
+    let why = error.message.replace(&format!(" address=`{server}`"), "");
+    if error.is_transient() { Said::Silent(why) } else { Said::Refused(why) }
 }

@@ -25,4 +25,5 @@ mod polling;
 mod redlock;
 mod redlock_cancel;
 mod redlock_faults;
+mod redlock_leftovers;
 mod rights;

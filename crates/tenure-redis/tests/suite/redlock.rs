@@ -164,6 +164,8 @@ fn urls_that_make_no_majority_are_refused() {
         ("redlock:redis://a,redis://b,redis://c?abstain=uptime&abstain=uptime", "twice"),
         ("redlock:redis://a,redis://b?layout=redisson,redis://c", "layout"),
         ("redlock:", "redis://"),
+        ("redlock:redis://a/0,redis://a/1,redis://b", "twice"),
+        ("redlock:redis://a?max_lease=30s,redis://b,redis://c", "behind the last"),
         ("redlock:redis://a,,redis://c", "server=2"),
     ] {
         let error = RedlockConfig::from_url(url).unwrap_err().to_string();

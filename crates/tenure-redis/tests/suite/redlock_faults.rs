@@ -276,3 +276,37 @@ async fn servers_that_do_not_let_us_in_are_no_silence() {
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     assert!(!error.to_string().contains("canary"), "{error}");
 }
+
+/// The user of the documentation, who may lock and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_documented_user_has_every_right_it_needs() {
+    let readme = include_str!("../../README.md");
+    let line = readme.lines().find_map(|line| line.strip_prefix("ACL SETUSER locker on >PASSWORD ")).unwrap();
+    let with = |more: &str| {
+        let acl = format!("user locker on >hunter2-canary {line} {more}");
+        let servers: Vec<RedisServer> = (0..3).map(|_| RedisServer::builder().acl(&acl).start()).collect();
+        let urls: Vec<String> = servers.iter().map(|server| server.url_as("locker", "hunter2-canary")).collect();
+        (servers, urls)
+    };
+    let (servers, urls) = with("+info");
+    let client = client_of(&urls, "").await;
+    for kind in [Kind::Reentrant, Kind::Simple] {
+        let key = format!("app:{kind}");
+        let lock = client.lock_of(kind, &key).unwrap();
+        let guard = lock.lock().await.unwrap();
+        eventually("all have it", PATIENCE, || spread(&servers, &key) == 3).await;
+        let under = Options::new().lease(Duration::from_secs(3)).under(&guard.lineage());
+        let inner = if kind == Kind::Reentrant { Some(lock.lock_with(under).await.unwrap()) } else { None };
+        servers[2].command(&["DEL", &key]);
+        eventually("it is put back", PATIENCE, || spread(&servers, &key) == 3).await;
+        let error = client.lock_of(kind, &key).unwrap().lock_timeout(ms(200)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        for guard in inner.into_iter().chain([guard]) {
+            guard.release().await.unwrap();
+        }
+    }
+    let (_servers, urls) = with("");
+    let error = Client::builder().connect(backend_of(&urls, "")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.to_string().contains("info"), "{error}");
+}
