@@ -25,7 +25,8 @@ pub enum Said {
     Free,
     /// Something that is about no lock.
     Answered,
-    /// It was restarted and may have forgotten what it granted, so that its vote does not count for so much longer.
+    /// It was restarted, or is too young to be trusted by one who has not seen it before, and may have forgotten what it granted: its
+    /// vote does not count for so much longer.
     Abstains(Duration),
     /// Nothing: it could not be reached, or did not answer in time.
     Silent(String),
@@ -56,7 +57,7 @@ impl fmt::Display for Said {
             Self::Free => f.write_str("says it is free"),
             Self::Answered => f.write_str("answered"),
             // Rounded up: nobody is told that it votes in 0 s.
-            Self::Abstains(left) => write!(f, "was restarted and does not vote for {} s", left.as_secs() + 1),
+            Self::Abstains(left) => write!(f, "does not vote for {} s, for it may have forgotten", left.as_secs() + 1),
             Self::Silent(why) => write!(f, "is silent ({why})"),
             Self::Refused(why) => write!(f, "refused ({why})"),
         }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use std::time::Duration;
-use tenure::{Card, Held, HeldBy, InLine, Vote};
+use tenure::{Card, Held, HeldBy, InLine, Said, Vote};
 
 /// A lock as anybody can see it.
 #[derive(Debug, Clone, Serialize)]
@@ -31,6 +31,12 @@ pub(crate) struct Voter {
     pub(crate) said: &'static str,
     /// The same in words, with the holder or the reason.
     pub(crate) text: String,
+    /// Who holds it there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
+    /// For how much longer it does not vote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) abstains_ms: Option<u64>,
 }
 
 /// One of those who stand in line for it.
@@ -96,7 +102,12 @@ impl From<Held> for Seen {
 
 impl From<Vote> for Voter {
     fn from(Vote { server, said }: Vote) -> Self {
-        Self { server, said: said.name(), text: said.to_string() }
+        let (owner, abstains_ms) = match &said {
+            Said::Held(claim) => (Some(claim.to_string()), None),
+            Said::Abstains(left) => (None, Some(millis(*left))),
+            _ => (None, None),
+        };
+        Self { server, said: said.name(), text: said.to_string(), owner, abstains_ms }
     }
 }
 

@@ -1,8 +1,9 @@
 //! A majority of Redis servers, as the command shows it.
 
-use crate::support::{Running, Said, tenure};
+use crate::support::{PATIENCE, Running, Said, tenure};
 use serde_json::Value;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use tenure_testkit::RedisServer;
 
 /// Three servers, and the URL of their majority.
@@ -62,6 +63,7 @@ fn what_each_server_says_is_shown() {
     let seen = said(&url, &["--format", "json", "inspect", "k"]).json();
     assert_eq!(seen["holders"][0]["pid"], holder.child.id());
     assert_eq!((votes(&seen), &seen["waiters"]), (vec!["held", "silent", "held"], &Value::Null));
+    assert_eq!(seen["votes"][2]["owner"], seen["holders"][0]["owner"]);
     let seen = said(&url, &["inspect", "k"]);
     for server in &servers {
         assert_eq!(seen.out.matches(&format!("  server   {} ", server.addr())).count(), 1, "{seen:?}");
@@ -72,6 +74,28 @@ fn what_each_server_says_is_shown() {
     assert!(busy.err.contains("servers=`") && busy.err.contains(&servers[1].addr().to_string()), "{busy:?}");
     assert_eq!(said(&url, &["release", "--force", "k"]).code, 0);
     assert_eq!(holder.end().code, 73);
+}
+
+/// A server that was restarted while the command ran is given the lock again, and has it no longer when the command has ended.
+#[test]
+fn nothing_is_left_on_a_server_that_was_restarted_meanwhile() {
+    let (servers, url) = three();
+    let mut holder = Running::start({
+        let mut command = tenure(&["run", "--lease", "9s", "k", "--", "sh", "-c", "echo in; read line"]);
+        command.env("TENURE_URL", &url).stdin(Stdio::piped());
+        command
+    });
+    assert_eq!(holder.line(), "in");
+    servers[2].restart();
+    let has_it = |server: &RedisServer| !server.keys("k").is_empty();
+    let began = Instant::now();
+    while !has_it(&servers[2]) {
+        assert!(began.elapsed() < PATIENCE, "it is not given the lock again");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(holder.child.stdin.take());
+    assert_eq!(holder.end().code, 1);
+    assert!(!servers.iter().any(has_it), "a server still has it");
 }
 
 #[test]

@@ -93,7 +93,9 @@ impl Redlock {
             nodes.push((RedisRs::set_up(settings)?, wakeups));
         }
         if places.len() < nodes.len() {
-            return Err(Error::invalid("a server is named twice, and would vote twice: name independent ones"));
+            return Err(Error::invalid(
+                "a server is named twice, and would vote twice (as would another database of it): name independent ones",
+            ));
         }
         let Majority { max_lease, by_uptime } = options;
         Ok(Self { nodes, max_lease: max_lease.unwrap_or(MAX_LEASE), by_uptime })
@@ -121,7 +123,8 @@ impl Majority {
         let Some((base, query)) = last.split_once('?') else { return Ok(taken) };
         let mut left = Vec::new();
         for pair in query.split('&') {
-            let twice = match pair.split_once('=').unwrap_or((pair, "")) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let twice = match (name, value) {
                 ("max_lease", length) => taken.max_lease.replace(length_of(length)?).is_some(),
                 ("abstain", "uptime") => std::mem::replace(&mut taken.by_uptime, true),
                 ("abstain", _) => return Err(Error::invalid("choose abstain=uptime, or leave it out")),
@@ -131,7 +134,9 @@ impl Majority {
                 }
             };
             if twice {
-                return Err(Error::invalid("an option is given twice, leave one out: `max_lease` or `abstain`"));
+                return Err(Error::invalid(format!(
+                    "an option is given twice, leave one of them out: option=`{name}`"
+                )));
             }
         }
         *last = if left.is_empty() { base.to_owned() } else { format!("{base}?{}", left.join("&")) };

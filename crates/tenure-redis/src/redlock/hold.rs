@@ -92,10 +92,19 @@ impl Redlock {
             node.stragglers.expect((kind, &key, &claim), lease, within);
         }
         async move {
-            let answer = if quiet {
-                node.redis.retract(kind, &key, &claim, &operation, within).await
-            } else {
-                node.redis.apply(kind, &key, &operation, within).await
+            let began = Instant::now();
+            let tell = async |within| {
+                if quiet {
+                    node.redis.retract(kind, &key, &claim, &operation, within).await
+                } else {
+                    node.redis.apply(kind, &key, &operation, within).await
+                }
+            };
+            let answer = match tell(within).await {
+                // A connection that is found dead at once, as after a restart, says nothing of the server, and to leave twice
+                // is to leave once. Whoever releases may end before the server is told again.
+                Err(error) if error.is_transient() && began.elapsed() < within / 2 => tell(within / 2).await,
+                answer => answer,
             };
             node.heard(&answer);
             if owed {

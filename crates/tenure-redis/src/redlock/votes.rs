@@ -163,10 +163,16 @@ impl Votes {
         let finals = failed().filter(is_final).count();
         let unanswered = self.count(|answer| matches!(answer, Answer::None))
             + failed().filter(|error| error.kind == StoreErrorKind::Unanswered).count();
-        let (kind, what) = match failed().find(is_final) {
-            Some(error) if self.is_hopeless(finals) => (error.kind, "too many servers refuse, see what each says"),
-            _ if unanswered > 0 => (StoreErrorKind::Unanswered, TOO_FEW),
-            _ => (StoreErrorKind::Unreachable, TOO_FEW),
+        let abstain = self.count(|answer| matches!(answer, Answer::Abstains(..)));
+        let what = if abstain > 0 && abstain + self.answered() >= self.quorum {
+            "too few servers vote yet, try again when they do"
+        } else {
+            "too few servers can be used, see what each says"
+        };
+        let kind = match failed().find(is_final) {
+            Some(error) if self.is_hopeless(finals) => error.kind,
+            _ if unanswered > 0 => StoreErrorKind::Unanswered,
+            _ => StoreErrorKind::Unreachable,
         };
         let message = format!("{what}: needed={} of={}", self.quorum, self.all.len());
         StoreError::new(kind, message).with_votes(self.told())
@@ -177,8 +183,6 @@ impl Votes {
         self.all.iter().map(|(server, answer)| Vote { server: server.clone(), said: said(server, answer) }).collect()
     }
 }
-
-const TOO_FEW: &str = "too few servers answered that count, check that they are up";
 
 fn said(server: &str, answer: &Answer) -> Said {
     match answer {
