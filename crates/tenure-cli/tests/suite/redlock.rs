@@ -1,9 +1,8 @@
 //! A majority of Redis servers, as the command shows it.
 
-use crate::support::{PATIENCE, Running, Said, tenure};
+use crate::support::{Running, Said, eventually, tenure};
 use serde_json::Value;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 use tenure_testkit::RedisServer;
 
 /// Three servers, and the URL of their majority.
@@ -88,11 +87,7 @@ fn nothing_is_left_on_a_server_that_was_restarted_meanwhile() {
     assert_eq!(holder.line(), "in");
     servers[2].restart();
     let has_it = |server: &RedisServer| !server.keys("k").is_empty();
-    let began = Instant::now();
-    while !has_it(&servers[2]) {
-        assert!(began.elapsed() < PATIENCE, "it is not given the lock again");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    eventually("it is given the lock again", || has_it(&servers[2]));
     drop(holder.child.stdin.take());
     assert_eq!(holder.end().code, 1);
     assert!(!servers.iter().any(has_it), "a server still has it");

@@ -296,10 +296,9 @@ impl<'a> Attempt<'a> {
 
     /// Whether one attempt is made once more: nobody has the lock, and those who asked for it at the same moment have kept each
     /// other out.
-    fn was_split(&self, tries: &mut u32) -> bool {
-        let split = self.busy.as_ref().is_some_and(|(busy, _)| busy.holder.is_none());
-        *tries += 1;
-        split && self.client.shared.backend.asks_anew() && *tries <= SPLITS
+    fn was_split(&self) -> bool {
+        let nobody = self.busy.as_ref().is_some_and(|(busy, _)| busy.holder.is_none());
+        nobody && self.silence.is_none() && self.client.shared.backend.asks_anew()
     }
 
     /// Asks until the store grants the lock or the patience ends.
@@ -386,7 +385,8 @@ impl<'a> Attempt<'a> {
                 }
             }
             if matches!(self.patience, Patience::Once) {
-                if self.silence.is_none() && self.was_split(&mut splits) {
+                if splits < SPLITS && self.was_split() {
+                    splits += 1;
                     // Boxed, as all that is rare.
                     Box::pin(self.pause(Duration::from_millis(fastrand::u64(1..=20)))).await;
                     continue;

@@ -64,7 +64,6 @@ pub(super) struct Taking<'a> {
 
 impl<'a> Taking<'a> {
     pub(super) fn new(locks: &'a [Lock], options: &'a Options, wait: Wait) -> Result<Self, Error> {
-        options.check()?;
         locks.iter().try_for_each(|lock| lock.client().check(options))?;
         let began: Vec<Moment> = locks.iter().map(|lock| lock.client().shared.clock.now()).collect();
         let patience = |began: &Moment| match wait {

@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::settings::{Place, Settings};
 use std::collections::HashSet;
 use std::time::Duration;
-use tenure_core::Error;
+use tenure_core::{Error, Length};
 
 const FORM: &str = "write `redlock:redis://a,redis://b,redis://c`";
 /// What a server's URL begins with.
@@ -145,16 +145,10 @@ impl Majority {
 }
 
 fn length_of(text: &str) -> Result<Duration, Error> {
-    let rule = "max_lease is a length from 1s to 24h, such as `60s`";
-    let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse::<u64>().ok());
-    let seconds = number("ms").map(Duration::from_millis);
-    let length = seconds
-        .or_else(|| number("s").map(Duration::from_secs))
-        .or_else(|| number("m").map(|minutes| Duration::from_secs(minutes.saturating_mul(60))))
-        .or_else(|| number("h").map(|hours| Duration::from_secs(hours.saturating_mul(3600))));
-    length
-        .filter(|length| (LEASES.0..=LEASES.1).contains(length))
-        .ok_or_else(|| Error::invalid(format!("{rule}: max_lease=`{text}`")))
+    let length = text.parse().ok().map(|Length(length)| length);
+    length.filter(|length| (LEASES.0..=LEASES.1).contains(length)).ok_or_else(|| {
+        Error::invalid(format!("max_lease is a length from 1s to 24h, such as `60s`: max_lease=`{text}`"))
+    })
 }
 
 impl std::fmt::Debug for Redlock {

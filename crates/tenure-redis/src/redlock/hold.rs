@@ -1,6 +1,7 @@
 //! Holds on a majority: re-entered and given back. `holds` knows what they are, and `renew` keeps them.
 
 use super::acquire::validity;
+use super::node::even_if_dead;
 use super::patience::Patience;
 use super::stragglers::leave;
 use super::{Answers, Redlock, go_on};
@@ -92,19 +93,12 @@ impl Redlock {
             node.stragglers.expect((kind, &key, &claim), lease, within);
         }
         async move {
-            let began = Instant::now();
-            let tell = async |within| {
-                if quiet {
-                    node.redis.retract(kind, &key, &claim, &operation, within).await
-                } else {
-                    node.redis.apply(kind, &key, &operation, within).await
-                }
-            };
-            let answer = match tell(within).await {
-                // A connection that is found dead at once, as after a restart, says nothing of the server, and to leave twice
-                // is to leave once. Whoever releases may end before the server is told again.
-                Err(error) if error.is_transient() && began.elapsed() < within / 2 => tell(within / 2).await,
-                answer => answer,
+            // To leave twice is to leave once, and whoever releases may end before the server is told again.
+            let answer = if quiet {
+                let retract = |within| node.redis.retract(kind, &key, &claim, &operation, within);
+                even_if_dead(within, |_| true, retract).await
+            } else {
+                even_if_dead(within, |_| true, |within| node.redis.apply(kind, &key, &operation, within)).await
             };
             node.heard(&answer);
             if owed {

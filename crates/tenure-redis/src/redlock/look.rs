@@ -2,14 +2,15 @@
 
 use super::Redlock;
 use super::acquire::may_have;
+use super::node::even_if_dead;
 use super::patience::Patience;
 use super::votes::Votes;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tenure_core::{Backend, Key, Kind, Operation, Outcome, Pattern, Sight, StoreError, StoreErrorKind, Token};
 
 /// How long a server is waited for by one who only looks: it is to see also if some are down.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 
 impl Redlock {
     /// Who holds it.
@@ -50,20 +51,12 @@ impl Redlock {
         let (mut votes, mut seen, mut answered) = (self.no_votes(), Vec::new(), 0);
         let mut patience = Patience::of_looker(self.quorum(), &self.nodes);
         let mut answers = self.ask(|node| {
-            let (key, operation, began) = (key.clone(), operation.clone(), Instant::now());
+            let (key, operation) = (key.clone(), operation.clone());
             async move {
                 // To free it by force a second time would show that nobody had it.
-                let harmless = |error: &StoreError| {
-                    error.is_transient()
-                        && (operation == Operation::Inspect || error.kind == StoreErrorKind::Unreachable)
-                };
-                match node.redis.apply(kind, &key, &operation, within).await {
-                    // A connection that is found dead at once, as after a restart, says nothing of the server.
-                    Err(error) if harmless(&error) && began.elapsed() < within / 2 => {
-                        node.redis.apply(kind, &key, &operation, within / 2).await
-                    }
-                    answer => answer,
-                }
+                let harmless =
+                    |error: &StoreError| operation == Operation::Inspect || error.kind == StoreErrorKind::Unreachable;
+                even_if_dead(within, harmless, |within| node.redis.apply(kind, &key, &operation, within)).await
             }
         });
         while let Some((at, answer)) = patience.next(&mut answers).await {

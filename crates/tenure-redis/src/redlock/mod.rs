@@ -17,6 +17,7 @@ pub use config::Redlock as Config;
 
 use self::contended::Contended;
 use self::holds::Holds;
+use self::look::LOOK;
 use self::node::Node;
 use self::patience::Patience;
 use self::votes::Votes;
@@ -226,8 +227,9 @@ impl Backend for Redlock {
             let client = client.to_owned();
             async move { node.redis.look_up(&client, within).await }
         });
-        let mut last = Ok(None);
-        while let Some((_, answer)) = answers.next().await {
+        // One that hangs is not to be waited for by whoever only wants to know a name.
+        let (mut last, mut patience) = (Ok(None), Patience::new(self.quorum(), &self.nodes));
+        while let Some((_, answer)) = patience.next(&mut answers).await {
             match answer {
                 Ok(Some(card)) => return Ok(Some(card)),
                 answer => last = answer.or(last),
@@ -237,7 +239,7 @@ impl Backend for Redlock {
     }
 
     async fn votes(&self, kind: Kind, key: &Key, within: Duration) -> Result<Vec<Vote>, StoreError> {
-        Ok(self.poll(kind, key, &Operation::Inspect, within).await.0.told())
+        Ok(self.poll(kind, key, &Operation::Inspect, within.min(LOOK)).await.0.told())
     }
 
     fn calls_apart(&self, _: Kind) -> bool {

@@ -114,6 +114,22 @@ impl Witness for Runs {
     }
 }
 
+/// Asks once more if the connection is found dead at once, as after a restart: that says nothing of the server. Only what may
+/// be asked twice.
+pub(super) async fn even_if_dead<T, F: Future<Output = Result<T, StoreError>>>(
+    within: Duration,
+    may_repeat: impl Fn(&StoreError) -> bool,
+    ask: impl Fn(Duration) -> F,
+) -> Result<T, StoreError> {
+    let began = Instant::now();
+    match ask(within).await {
+        Err(error) if error.is_transient() && may_repeat(&error) && began.elapsed() < within / 2 => {
+            ask(within / 2).await
+        }
+        answer => answer,
+    }
+}
+
 fn text(info: &Value) -> String {
     match info {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),

@@ -1,36 +1,74 @@
 //! Runs the checker within bounds and says what it found.
 
-use crate::model::{Action, Rules};
+// The larger bounds use a part of this.
+#![allow(dead_code)]
+
+use crate::model::{Action, EXCLUSIVE, ORDERED, Rules};
 use stateright::{Checker, Model};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Generated states after which a check fails: half a minute, and 200 MB.
+pub(crate) const LIMIT: usize = 40_000_000;
+
+/// Checks every state: these always hold, and those do happen, or the run would be vacuous. How many states there are.
+pub(crate) fn holds(
+    name: &str,
+    always: &[&'static str],
+    sometimes: &[&'static str],
+    mut rules: Rules,
+    limit: usize,
+) -> usize {
+    rules.check = [always, sometimes].concat();
+    let found = exhaust(name, rules, limit);
+    for property in always {
+        assert!(!found.has(property), "{name}: {property}: {}", found.way(property));
+    }
+    for property in sometimes {
+        assert!(found.has(property), "{name}: vacuous: {property}");
+    }
+    found.states
+}
+
+/// A planted fault must break this property, or the model would not see such a fault in the protocol either.
+pub(crate) fn breaks(name: &str, property: &'static str, mut rules: Rules) {
+    rules.check = vec![property];
+    let found = hunt(name, rules, LIMIT);
+    assert!(found.has(property), "{name}: the planted fault was not found");
+    println!("{}", found.way(property));
+}
+
+pub(crate) const BOTH: &[&str] = &[ORDERED, EXCLUSIVE];
+
 /// One check at a time: side by side they would share two cores and add up their memory.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// What a check found: for each property that has an example (of `sometimes`) or a counterexample, the way to it.
-pub(crate) struct Found(BTreeMap<&'static str, Vec<Action>>);
+struct Found {
+    ways: BTreeMap<&'static str, Vec<Action>>,
+    states: usize,
+}
 
 impl Found {
-    pub(crate) fn has(&self, property: &str) -> bool {
-        self.0.contains_key(property)
+    fn has(&self, property: &str) -> bool {
+        self.ways.contains_key(property)
     }
 
     /// The steps to it, so that a reader can follow the interleaving.
-    pub(crate) fn way(&self, property: &str) -> String {
-        let steps = self.0[property].iter().enumerate();
+    fn way(&self, property: &str) -> String {
+        let steps = self.ways[property].iter().enumerate();
         steps.map(|(index, action)| format!("    {index:2} {action:?}")).collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Visits every state; panics if the bounds cut it short.
-pub(crate) fn exhaust(name: &str, rules: Rules, limit: usize) -> Found {
+fn exhaust(name: &str, rules: Rules, limit: usize) -> Found {
     run(name, rules, limit, true)
 }
 
 /// Looks for a short counterexample: breadth first, and ends at the first one found.
-pub(crate) fn hunt(name: &str, rules: Rules, limit: usize) -> Found {
+fn hunt(name: &str, rules: Rules, limit: usize) -> Found {
     run(name, rules, limit, false)
 }
 
@@ -51,7 +89,7 @@ fn run(name: &str, rules: Rules, limit: usize, depth_first: bool) -> Found {
         found.keys().collect::<Vec<_>>()
     );
     assert!(!depth_first || (generated < limit && spent < patience), "{name}: not exhausted within its bounds");
-    Found(found)
+    Found { ways: found, states }
 }
 
 type Ways = Vec<(&'static str, Vec<Action>)>;

@@ -1,40 +1,13 @@
 //! A fenced Redlock, checked exhaustively within small bounds; and planted faults, each of which must be found.
 //!
-//! `cargo test --test redlock_model -- --nocapture` shows states, time and memory, and the counterexamples;
-//! `-- --ignored` runs the larger bounds, some minutes.
+//! `cargo test --test redlock_model -- --nocapture` shows states, time and memory, and the counterexamples. The larger bounds
+//! are in `full_redlock_model.rs`.
 
 mod check;
 mod model;
 
-use check::{exhaust, hunt};
+use check::{BOTH, LIMIT, breaks, holds};
 use model::{AFTER_JUMP, AFTER_RESTART, Abstain, BACKED, EXCLUSIVE, EXTENDED, IN_TURN, ORDERED, Rules, Source};
-
-/// Generated states after which a check fails: half a minute, and 200 MB.
-const LIMIT: usize = 40_000_000;
-/// The same for the larger bounds: some minutes, and below 1.5 GB.
-const LARGE: usize = 300_000_000;
-
-/// Checks every state: these always hold, and those do happen, or the run would be vacuous.
-fn holds(name: &str, always: &[&'static str], sometimes: &[&'static str], mut rules: Rules, limit: usize) {
-    rules.check = [always, sometimes].concat();
-    let found = exhaust(name, rules, limit);
-    for property in always {
-        assert!(!found.has(property), "{name}: {property}: {}", found.way(property));
-    }
-    for property in sometimes {
-        assert!(found.has(property), "{name}: vacuous: {property}");
-    }
-}
-
-/// A planted fault must break this property, or the model would not see such a fault in the protocol either.
-fn breaks(name: &str, property: &'static str, mut rules: Rules) {
-    rules.check = vec![property];
-    let found = hunt(name, rules, LIMIT);
-    assert!(found.has(property), "{name}: the planted fault was not found");
-    println!("{}", found.way(property));
-}
-
-const BOTH: &[&str] = &[ORDERED, EXCLUSIVE];
 
 // ---- The protocol
 
@@ -221,45 +194,4 @@ fn planted_extension_that_destroys() {
     // A failed extension that releases takes the nodes from under a guard that is still valid.
     let rules = Rules { end: 3, attempts: 1, extensions: 1, extend_gently: false, ..Rules::default() };
     breaks("planted: destroying extension", BACKED, rules);
-}
-
-// ---- Larger bounds
-
-#[test]
-#[ignore = "minutes"]
-fn large_without_faults() {
-    let rules = Rules { end: 6, attempts: 4, extensions: 2, ..Rules::default() };
-    holds("large: no fault", &[ORDERED, EXCLUSIVE, BACKED], &[IN_TURN, EXTENDED], rules, LARGE);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn large_late_requests() {
-    let rules = Rules { attempts: 3, extensions: 1, late: 1, ..Rules::default() };
-    holds("large: late request", BOTH, &[IN_TURN, EXTENDED], rules, LARGE);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn large_jump() {
-    let rules = Rules { attempts: 3, extensions: 1, jump: 2, ..Rules::default() };
-    holds("large: jump", &[ORDERED], &[AFTER_JUMP, EXTENDED], rules.clone(), LARGE);
-    let rules = Rules { end: 4, extensions: 0, late: 1, ..rules };
-    holds("large: jump, late request", &[ORDERED], &[AFTER_JUMP], rules, LARGE);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn large_restart() {
-    let rules = Rules { end: 6, downtime: 1, attempts: 3, extensions: 1, abstain: Abstain::Uptime, ..Rules::default() };
-    holds("large: restart", BOTH, &[IN_TURN, AFTER_RESTART, EXTENDED], rules.clone(), LARGE);
-    let rules = Rules { end: 5, extensions: 0, abstain: Abstain::Both, ..rules };
-    holds("large: restart, run ids", BOTH, &[IN_TURN, AFTER_RESTART], rules, LARGE);
-}
-
-#[test]
-#[ignore = "minutes"]
-fn large_jump_and_restart() {
-    let rules = Rules { end: 5, downtime: 1, jump: 2, attempts: 3, abstain: Abstain::Uptime, ..Rules::default() };
-    holds("large: jump and restart", &[ORDERED], &[AFTER_JUMP, AFTER_RESTART], rules, LARGE);
 }

@@ -5,6 +5,7 @@ use crate::support::{PATIENCE, acquire, eventually, ms, soon};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::{Backend, ErrorKind, Guarantee, Key, Kind, Options, Outcome, Release};
+use tenure_redis::redis::from_redis_value;
 use tenure_testkit::{FaultProxy, RedisServer};
 use tokio::sync::Barrier;
 
@@ -54,6 +55,34 @@ async fn a_request_that_comes_after_the_release_is_refused() {
     // Whatever it did, it has done before this is answered on the same server.
     client.lock("after").unwrap().lock().await.unwrap().release().await.unwrap();
     eventually("nothing is left", PATIENCE, || spread(&servers, "ghostly") == 0).await;
+}
+
+/// Its answer was lost, so that nobody has told it the token that the others agreed on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_grant_was_not_heard_is_told_the_token_at_the_next_renewal() {
+    let servers = servers(3);
+    let (proxies, urls) = proxied(&servers);
+    let client = client_of(&urls, "").await;
+    let fence =
+        |server: &RedisServer| from_redis_value::<Option<String>>(server.command(&["HGET", "k", "fence"])).unwrap();
+    loop {
+        // All are connected, and know the script.
+        client.lock("k").unwrap().lock().await.unwrap().release().await.unwrap();
+        eventually("it is free", PATIENCE, || spread(&servers, "k") == 0).await;
+        proxies[2].drop_replies();
+        let guard = client.lock("k").unwrap().lock_with(lease(3)).await.unwrap();
+        let token = Some(guard.token().to_string());
+        eventually("the third has it too", PATIENCE, || fence(&servers[2]).is_some()).await;
+        // It may have handed out the largest itself.
+        let differed = fence(&servers[2]) != token;
+        proxies[2].heal();
+        eventually("all have the same token", PATIENCE, || servers.iter().all(|server| fence(server) == token)).await;
+        guard.release().await.unwrap();
+        eventually("nothing is left", PATIENCE, || spread(&servers, "k") == 0).await;
+        if differed {
+            break;
+        }
+    }
 }
 
 /// A renewal is under way of which one server has said that it has forgotten the lock.
