@@ -10,13 +10,27 @@ use tokio::sync::Notify;
 ///
 /// Putting a hold down wakes the watchdog only if it would otherwise sleep past it, so that a lock that is taken and
 /// released again within its renewal interval costs no wake-up.
-#[derive(Default)]
 pub(crate) struct Agenda {
+    slot: Slot,
     plan: Mutex<Plan>,
     /// Rung when something comes up before the watchdog would look by itself.
     pub(crate) bell: Notify,
     /// Rung whenever a hold goes.
     pub(crate) left: Notify,
+}
+
+/// What a hold is looked after for. It knows for each when it is down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slot {
+    /// To be renewed, and given up when that fails.
+    Renewal,
+    /// For its tokens to be cancelled.
+    Deadline,
+}
+
+impl Slot {
+    /// How many there are.
+    pub(crate) const ALL: usize = 2;
 }
 
 #[derive(Default)]
@@ -30,6 +44,10 @@ struct Plan {
 }
 
 impl Agenda {
+    pub(crate) fn new(slot: Slot) -> Self {
+        Self { slot, plan: Mutex::default(), bell: Notify::new(), left: Notify::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -45,6 +63,11 @@ impl Agenda {
         self.put(plan, hold, at);
     }
 
+    /// A hold joins, or is due at another time.
+    pub(crate) fn add_at(&self, hold: &Arc<Hold>, at: Moment) {
+        self.put(self.lock(), hold, at);
+    }
+
     /// The store may have forgotten its holds: every one is to be asked about, those on their way here included.
     pub(crate) fn doubt(&self, now: Moment) {
         self.lock().doubted = Some(now);
@@ -58,13 +81,13 @@ impl Agenda {
     pub(crate) fn move_to(&self, hold: &Arc<Hold>, at: Moment) {
         let plan = self.lock();
         // It may have been released while the watchdog was busy with it.
-        if hold.is_scheduled() {
+        if hold.is_scheduled(self.slot) {
             self.put(plan, hold, at);
         }
     }
 
     fn put(&self, mut plan: MutexGuard<'_, Plan>, hold: &Arc<Hold>, at: Moment) {
-        if let Some(before) = hold.reschedule(Some(at)) {
+        if let Some(before) = hold.reschedule(self.slot, Some(at)) {
             plan.by_time.remove(&(before, hold.number));
         }
         plan.by_time.insert((at, hold.number), Arc::clone(hold));
@@ -79,7 +102,7 @@ impl Agenda {
     /// A hold goes.
     pub(crate) fn remove(&self, hold: &Hold) {
         let mut plan = self.lock();
-        if let Some(at) = hold.reschedule(None) {
+        if let Some(at) = hold.reschedule(self.slot, None) {
             plan.by_time.remove(&(at, hold.number));
             let empty = plan.by_time.is_empty();
             drop(plan);

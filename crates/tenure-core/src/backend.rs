@@ -1,5 +1,6 @@
 //! The narrow waist: what a store must do for a client, and nothing more.
 
+use crate::origin::Origin;
 use crate::{Card, Clock, Joint, Label, Port, Wanted};
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -202,17 +203,21 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 /// Any backend, its type forgotten: what a client is built on.
-pub struct Store(pub(crate) std::sync::Arc<dyn DynBackend>);
+pub struct Store {
+    pub(crate) backend: std::sync::Arc<dyn DynBackend>,
+    /// Backends have threads and connections, which a fork does not copy.
+    pub(crate) origin: Origin,
+}
 
 impl<B: Backend> From<B> for Store {
     fn from(backend: B) -> Self {
-        Self(std::sync::Arc::new(backend))
+        Self { backend: std::sync::Arc::new(backend), origin: Origin::here() }
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Store({})", self.0.label().name)
+        write!(f, "Store({})", self.backend.label().name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The client: one per process and store is enough.
 
-use crate::event::{Events, Loss};
+use crate::event::Events;
 use crate::inner::Inner;
 use crate::keeper::Keeper;
 use crate::latch::Latch;
@@ -46,6 +46,7 @@ pub struct Builder {
     options: Options,
     answer_within: Duration,
     connect_within: Duration,
+    flush_within: Duration,
     required: Vec<Guarantee>,
 }
 
@@ -88,6 +89,15 @@ impl Builder {
         self
     }
 
+    /// How long the last handle of the client (client, lock or guard) waits, when it is dropped, for releases that dropped
+    /// guards have left: 500 ms unless said, 10 s at the most. It does not wait if there are none. This is what lets a process
+    /// that returns from `main` leave no lock behind; see [`Client::close`] for more. With zero it never waits.
+    #[must_use]
+    pub fn flush_within(mut self, within: Duration) -> Self {
+        self.flush_within = within;
+        self
+    }
+
     /// Refuses a store that does not promise this.
     #[must_use]
     pub fn require(mut self, guarantee: Guarantee) -> Self {
@@ -109,6 +119,10 @@ impl Builder {
                 return Err(Error::invalid(format!("choose {what} from 10ms to 10m: {what}={}", Length(value))));
             }
         }
+        if self.flush_within > Duration::from_secs(10) {
+            let length = Length(self.flush_within);
+            return Err(Error::invalid(format!("choose flush_within from 0s to 10s: flush_within={length}")));
+        }
         if self.prefix.len() >= Key::MAX_BYTES {
             return Err(Error::invalid(format!("choose a shorter prefix: it has {} bytes", self.prefix.len())));
         }
@@ -119,7 +133,11 @@ impl Builder {
                 self.label.len()
             )));
         }
-        let Store(backend) = store.into();
+        let Store { backend, origin } = store.into();
+        if !origin.is_here() {
+            std::mem::forget(backend);
+            return Err(Error::forked(origin));
+        }
         let label = backend.label();
         if let Some(missing) = self.required.iter().find(|guarantee| !label.has(**guarantee)) {
             return Err(Error::new(
@@ -146,6 +164,7 @@ impl Builder {
             self.prefix,
             self.answer_within,
             self.connect_within,
+            self.flush_within,
         ))))
     }
 
@@ -173,6 +192,7 @@ impl Default for Builder {
             options: Options::new(),
             answer_within: Duration::from_secs(1),
             connect_within: Duration::from_secs(5),
+            flush_within: Duration::from_millis(500),
             required: Vec::new(),
         }
     }
@@ -337,7 +357,7 @@ impl Client {
 
     /// What happens to this client's locks from now on.
     pub fn events(&self) -> Events {
-        self.0.shared.events.subscribe()
+        self.0.shared.signals.subscribe()
     }
 
     /// What the store promises.
@@ -348,51 +368,6 @@ impl Client {
     /// The id under which the store knows this client: its claims begin with it.
     pub fn id(&self) -> &str {
         &self.0.shared.id
-    }
-
-    /// Takes no new locks, and waits until all guards are gone and all releases are done.
-    ///
-    /// # Errors
-    ///
-    /// [`Timeout`](ErrorKind::Timeout) if that takes longer than `within`. What is still held then is lost to its
-    /// guards and ends with its lease, so that nobody works on unrenewed without knowing.
-    ///
-    /// # Cancel safety
-    ///
-    /// A close that was cancelled has stopped new locks from being taken, and nothing else.
-    pub async fn close(&self, within: Duration) -> Result<(), Error> {
-        let shared = &self.0.shared;
-        shared.close();
-        let drained = tokio::time::timeout(within, async {
-            loop {
-                let (left, tidied) = (shared.agenda.left.notified(), shared.tidied.notified());
-                tokio::pin!(left, tidied);
-                left.as_mut().enable();
-                tidied.as_mut().enable();
-                match (shared.agenda.is_empty(), shared.is_quiet()) {
-                    (false, _) => left.await,
-                    (true, false) => tidied.await,
-                    (true, true) => return,
-                }
-            }
-        })
-        .await;
-        if drained.is_ok() {
-            self.0.keeper.lock().await.end().await;
-            return Ok(());
-        }
-        let chores = shared.chores_open();
-        let held: Vec<String> = shared.agenda.all().iter().map(|hold| format!("`{}`", hold.key)).collect();
-        watchdog::abandon(shared, Loss::Closed);
-        Err(Error::new(
-            ErrorKind::Timeout,
-            format!(
-                "not everything was released in time, the leases will end it: unfinished releases={chores} still \
-                 held={} {}",
-                held.len(),
-                held.into_iter().take(5).collect::<Vec<_>>().join(" ")
-            ),
-        ))
     }
 }
 

@@ -52,12 +52,12 @@ impl Current {
     ///
     /// Dropping the future has no effect.
     pub async fn lost(&self) -> Loss {
-        self.0.hold.lost(self.0.entry, &self.0.client.shared.clock).await
+        self.0.hold.lost(self.0.entry, &self.0.client.shared).await
     }
 
     /// A token that is cancelled when the lock is lost, to hand to work that runs elsewhere.
     pub fn cancellation_token(&self) -> CancellationToken {
-        self.0.hold.lost_token(self.0.entry)
+        self.0.hold.lost_token(self.0.entry, &self.0.client.shared)
     }
 }
 

@@ -101,11 +101,13 @@ impl Entry {
         self.ends.map_or(hold, |ends| ends.min(hold))
     }
 
-    /// It is over, and whoever asked to be told is.
-    pub(crate) fn lose(&mut self, why: Loss) {
-        self.lost.get_or_insert(why);
-        for token in self.lost_token.iter().chain(&self.set_token) {
-            token.cancel();
-        }
+    /// What is cancelled when it is lost.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = &CancellationToken> {
+        self.lost_token.iter().chain(&self.set_token)
+    }
+
+    /// Whether anything is.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.tokens().next().is_some()
     }
 }

@@ -1,6 +1,7 @@
 //! The one error, with a few kinds that a caller would react to differently.
 
 use crate::length::Spoken;
+use crate::origin::Origin;
 use crate::{Card, StoreError, StoreErrorKind};
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +17,7 @@ pub enum ErrorKind {
     Lost,
     /// Whether it was done could not be learned; it is being cleaned up.
     Unknown,
-    /// The store cannot be reached, or this client was closed.
+    /// The store cannot be reached, this client was closed, or it belongs to the process that this one was forked from.
     Unavailable,
     /// The store cannot do this, or does not promise it.
     Unsupported,
@@ -71,6 +72,18 @@ impl Error {
 
     pub(crate) fn closed() -> Self {
         Self::new(ErrorKind::Unavailable, "this client was closed: connect a new one")
+    }
+
+    pub(crate) fn forked(origin: Origin) -> Self {
+        Self::new(
+            ErrorKind::Unavailable,
+            format!(
+                "this client belongs to the process that this one was forked from: connect a new client after the fork: \
+                 its process={} this process={}",
+                origin.pid(),
+                std::process::id()
+            ),
+        )
     }
 
     pub(crate) fn lost(key: &Key, why: impl fmt::Display) -> Self {

@@ -1,14 +1,21 @@
 //! What happens to a client's locks, as it happens, for whoever wants to know.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tenure_kernel::{Claim, Holder, Key, Token, Vote};
-use tokio::sync::broadcast;
+use tenure_kernel::{Claim, Holder, Key, Kind, Token, Vote};
+use tokio::sync::Notify;
 
 /// Something that happened to one lock of this client.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Event {
+    /// What kind of lock.
+    pub kind: Kind,
     /// Which lock.
     pub key: Key,
     /// Which acquisition.
@@ -119,8 +126,10 @@ pub enum Loss {
     Forced,
     /// The client was closed while the guard lived.
     Closed,
-    /// The client's own thread died; nothing renews any more.
+    /// A thread of the client's died; nothing renews any more.
     WatchdogDied,
+    /// This process is a fork of the one that took the lock. The lock is still that one's.
+    Forked,
 }
 
 impl fmt::Display for Loss {
@@ -132,6 +141,7 @@ impl fmt::Display for Loss {
             Self::Forced => "somebody released it by force",
             Self::Closed => "its client was closed",
             Self::WatchdogDied => "the client's watchdog thread died",
+            Self::Forked => "it belongs to the process that this one was forked from",
         })
     }
 }
@@ -139,10 +149,7 @@ impl fmt::Display for Loss {
 /// A subscription to a client's events. A subscriber that falls behind by more than a thousand misses the oldest ones,
 /// and can [tell how many](Events::missed).
 #[derive(Debug)]
-pub struct Events {
-    receiver: broadcast::Receiver<Event>,
-    missed: u64,
-}
+pub struct Events(Arc<Listener>);
 
 impl Events {
     /// The next event; none once the client is gone.
@@ -152,38 +159,111 @@ impl Events {
     /// No event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            match self.receiver.recv().await {
-                Ok(event) => return Some(event),
-                Err(broadcast::error::RecvError::Lagged(missed)) => self.missed += missed,
-                Err(broadcast::error::RecvError::Closed) => return None,
+            let mut news = pin!(self.0.news.notified());
+            // Registered before the look, so that an event between look and sleep is not missed.
+            news.as_mut().enable();
+            {
+                let mut heard = self.0.heard();
+                if let Some(event) = heard.events.pop_front() {
+                    return Some(event);
+                }
+                if heard.ended {
+                    return None;
+                }
             }
+            news.await;
         }
     }
 
     /// How many events this subscriber has missed so far because it fell behind.
     pub fn missed(&self) -> u64 {
-        self.missed
+        self.0.heard().missed
     }
 }
 
-/// Where events come from.
-#[derive(Debug)]
-pub(crate) struct Announcer(broadcast::Sender<Event>);
+/// One subscriber, and what it has not fetched yet.
+#[derive(Debug, Default)]
+struct Listener {
+    heard: Mutex<Heard>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    events: VecDeque<Event>,
+    missed: u64,
+    ended: bool,
+}
+
+impl Listener {
+    /// So many events wait for a subscriber at the most.
+    const MOST: usize = 1024;
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where events come from. To [say](Announcer::say) one runs no code of a subscriber's, to [wake](Announcer::wake) them does.
+#[derive(Debug, Default)]
+pub(crate) struct Announcer {
+    listeners: Mutex<Vec<Weak<Listener>>>,
+    /// So that those who say something need not ask for the mutex while nobody listens.
+    any: AtomicBool,
+}
 
 impl Announcer {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(1024))
+    fn listeners(&self) -> Vec<Arc<Listener>> {
+        if !self.any.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| listener.strong_count() > 0);
+        self.any.store(!listeners.is_empty(), Ordering::Release);
+        listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        Events { receiver: self.0.subscribe(), missed: 0 }
+        let listener = Arc::default();
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.push(Arc::downgrade(&listener));
+        self.any.store(true, Ordering::Release);
+        Events(listener)
     }
 
-    /// Says it, if anybody listens; what to say is only worked out then.
-    pub(crate) fn say(&self, event: impl FnOnce() -> Event) {
-        if self.0.receiver_count() > 0 {
-            // Fails only if the last listener left in this instant.
-            let _ = self.0.send(event());
+    /// Leaves an event for every subscriber, if there are any; what to say is only worked out then. Says whether somebody is to
+    /// be woken.
+    pub(crate) fn say(&self, event: impl FnOnce() -> Event) -> bool {
+        let listeners = self.listeners();
+        if listeners.is_empty() {
+            return false;
         }
+        let event = event();
+        for listener in &listeners {
+            let mut heard = listener.heard();
+            if heard.events.len() == Listener::MOST {
+                heard.events.pop_front();
+                heard.missed += 1;
+            }
+            heard.events.push_back(event.clone());
+        }
+        true
+    }
+
+    /// Wakes the subscribers.
+    pub(crate) fn wake(&self) {
+        for listener in self.listeners() {
+            // A waker that panics keeps no other subscriber from being woken.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener.news.notify_waiters()));
+        }
+    }
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        for listener in self.listeners() {
+            listener.heard().ended = true;
+        }
+        self.wake();
     }
 }

@@ -22,8 +22,10 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 /// A held lock. It is valid until it is released or [lost](Guard::lost), whichever comes first; a guard that lives is
 /// renewed by the client's own thread unless [`Options::no_renew`] said otherwise.
 ///
-/// Dropping a guard releases it in the background: at once, without blocking, also while the runtime shuts down.
-/// [`release`](Guard::release) does it here and now and says what happened.
+/// Dropping a guard releases it in the background: at once, without blocking, also while the runtime shuts down. Only the last
+/// handle of a client (client, lock or guard) waits, when it is dropped, until such releases are done, for
+/// [half a second](crate::Builder::flush_within) at the most. [`release`](Guard::release) does it here and now and says what
+/// happened.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
@@ -145,7 +147,7 @@ impl Guard {
 
     /// This token is cancelled when the lock is lost.
     pub(crate) fn cancels(&self, token: &CancellationToken) {
-        self.hold.cancels(self.entry, token);
+        self.hold.cancels_set(self.entry, &self.client.shared, token);
     }
 
     /// The fencing token: larger than that of every earlier holder of the key, for ever. Hand it to whatever the lock
@@ -211,12 +213,12 @@ impl Guard {
     ///
     /// Dropping the future has no effect.
     pub async fn lost(&self) -> Loss {
-        self.hold.lost(self.entry, &self.client.shared.clock).await
+        self.hold.lost(self.entry, &self.client.shared).await
     }
 
     /// A token that is cancelled when the lock is lost, to hand to work that runs elsewhere.
     pub fn cancellation_token(&self) -> CancellationToken {
-        self.hold.lost_token(self.entry)
+        self.hold.lost_token(self.entry, &self.client.shared)
     }
 
     /// Runs work for as long as the lock is held: when it is lost, the work is dropped and never polled again.
@@ -269,7 +271,7 @@ impl Guard {
         match shared.ask(self.hold.kind, self.key(), &operation, self.client.answer_within).await {
             Ok(Outcome::Renewed) => {
                 self.hold.answered();
-                self.hold.prolong_entry(self.entry, sent, lease);
+                self.hold.prolong_entry(self.entry, self.now(), sent, lease);
                 shared.agenda.move_to(&self.hold, self.hold.next_look());
                 shared.say(&self.hold, || What::Renewed);
                 // The answer may have come too late to be of use.
@@ -335,6 +337,9 @@ impl Guard {
     ///
     /// A release that was cancelled is finished by the janitor.
     pub async fn release(mut self) -> Result<Release, Error> {
+        if self.disown() {
+            return Err(Error::lost(self.key(), Loss::Forked));
+        }
         let shared = Arc::clone(&self.client.shared);
         let _under_way = shared.under_way();
         match self.leave() {
@@ -351,7 +356,7 @@ impl Guard {
     /// Lets go of it without giving it back: it belongs to whoever knows its permits' names.
     pub(crate) fn let_go(mut self) {
         self.armed = false;
-        self.client.shared.agenda.remove(&self.hold);
+        self.client.shared.unwatch(&self.hold);
         self.client.forget(&self.hold);
         if self.hold.is_ghost() {
             // A request for them may yet arrive, after they were given back.
@@ -359,6 +364,17 @@ impl Guard {
             let lease = Options::MIN_LEASE;
             self.client.shared.later(Chore::Cancel { kind, key, claim, ids: Vec::new(), lease, remember: true });
         }
+    }
+
+    /// In the child of a fork the lock is the parent's, and so is all that this guard would touch: it does nothing there. Says
+    /// whether that is so.
+    fn disown(&mut self) -> bool {
+        let forked = !self.hold.origin.is_here();
+        if forked {
+            self.armed = false;
+            std::mem::forget(self.seat.take());
+        }
+        forked
     }
 
     /// Takes this entry out of the hold; from here on the store has to be told.
@@ -374,7 +390,7 @@ impl Guard {
         };
         // Out of the watchdog's sight before the store is told, so that it does not mistake a release for a loss.
         if is_over {
-            shared.agenda.remove(&self.hold);
+            shared.unwatch(&self.hold);
             self.client.forget(&self.hold);
         } else {
             shared.agenda.move_to(&self.hold, self.hold.next_look());
@@ -512,7 +528,7 @@ impl Drop for Telling<'_> {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if !self.armed {
+        if !self.armed || self.disown() {
             return;
         }
         let shared = Arc::clone(&self.client.shared);

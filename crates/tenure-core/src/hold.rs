@@ -4,14 +4,18 @@
 mod state;
 
 use self::state::{Phase, State};
+use crate::agenda::Slot;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
+use crate::origin::Origin;
+use crate::shared::Shared;
 use crate::{Clock, Error, Moment, Owner};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Key, Kind, Token};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -44,9 +48,11 @@ pub(crate) struct Hold {
     pub(crate) owner: Option<Owner>,
     /// Whether a section began it.
     pub(crate) section: bool,
+    /// Elsewhere, in the child of a fork, it is lost.
+    pub(crate) origin: Origin,
     state: Mutex<State>,
-    /// Tells everyone who waits for a loss to look again.
-    pub(crate) changed: Notify,
+    /// Tells everyone who waits for a loss to look again; rung by [`signal`](Hold::signal).
+    changed: Notify,
 }
 
 /// How a guard stands.
@@ -136,11 +142,10 @@ impl Hold {
             unanswered: 0,
             keep_until,
             ghost,
-            scheduled: None,
+            scheduled: [None; Slot::ALL],
         };
-        let state = Mutex::new(state);
-        let changed = Notify::new();
-        Self { kind, key, claim, under, number, token, owner, section, state, changed }
+        let (state, changed, origin) = (Mutex::new(state), Notify::new(), Origin::here());
+        Self { kind, key, claim, under, number, token, owner, section, origin, state, changed }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -159,6 +164,10 @@ impl Hold {
 
     /// Where one entry stands at this moment, judged by the clock, not by whether anybody has noticed yet.
     pub(crate) fn standing(&self, entry: u32, now: Moment) -> Standing {
+        // Asked before the mutex, which another thread may have held when the process forked.
+        if !self.origin.is_here() {
+            return Standing::Lost(Loss::Forked);
+        }
         let state = self.lock();
         match (state.phase, state.entry(entry)) {
             (Phase::Lost(why), _) => Standing::Lost(why),
@@ -186,17 +195,46 @@ impl Hold {
         }
     }
 
-    /// Resolves when one entry is lost.
-    pub(crate) async fn lost(&self, entry: u32, clock: &Clock) -> Loss {
+    /// Resolves when one entry is lost. At its deadline it does so by a timer of the caller's, whatever the client's threads do.
+    pub(crate) async fn lost(self: &Arc<Self>, entry: u32, shared: &Shared) -> Loss {
         loop {
             let mut changed = pin!(self.changed.notified());
             // Registered before the look, so that a loss between look and sleep is not missed.
             changed.as_mut().enable();
-            if let Standing::Lost(why) = self.standing(entry, clock.now()) {
+            let now = shared.clock.now();
+            if let Standing::Lost(why) = self.standing(entry, now) {
                 return why;
             }
-            changed.await;
+            if Handle::try_current().is_ok() {
+                tokio::select! {
+                    () = changed => {}
+                    () = shared.clock.sleep_until(self.deadline_of(entry)) => {}
+                }
+            } else {
+                // On an executor without timers of tokio's.
+                shared.signals.watch(self, now);
+                changed.await;
+            }
         }
+    }
+
+    /// Tells those who wait for this hold to look again, and cancels the tokens of entries that are over. This runs wakers of
+    /// the application's, and is not for the thread that renews.
+    pub(crate) fn signal(&self, now: Moment) {
+        let tokens = self.lock().tokens_of_lost(now);
+        tokens.iter().for_each(CancellationToken::cancel);
+        self.changed.notify_waiters();
+    }
+
+    /// When the next entry is over, of those that still are valid.
+    pub(crate) fn next_deadline(&self, now: Moment) -> Option<Moment> {
+        let state = self.lock();
+        state.live().map(|entry| entry.deadline(state.deadline)).filter(|deadline| *deadline > now).min()
+    }
+
+    /// Whether a token is still to be cancelled should it be lost.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.lock().live().any(Entry::has_tokens)
     }
 
     /// Until when one entry is valid.
@@ -240,33 +278,33 @@ impl Hold {
     }
 
     /// The token that is cancelled when the entry is lost.
-    pub(crate) fn lost_token(&self, entry: u32) -> CancellationToken {
-        let mut state = self.lock();
-        let already = matches!(state.phase, Phase::Lost(_));
-        match state.entry_mut(entry) {
-            Some(entry) => {
-                let token = entry.lost_token.get_or_insert_default().clone();
-                if already || entry.lost.is_some() {
-                    token.cancel();
-                }
-                token
-            }
-            None => {
-                let token = CancellationToken::new();
-                token.cancel();
-                token
-            }
+    pub(crate) fn lost_token(self: &Arc<Self>, entry: u32, shared: &Shared) -> CancellationToken {
+        let mut token = CancellationToken::new();
+        self.cancels(entry, shared, |entry| token = entry.lost_token.get_or_insert_with(|| token.clone()).clone());
+        if let Standing::Lost(_) = self.standing(entry, shared.clock.now()) {
+            token.cancel();
+        }
+        token
+    }
+
+    /// This token of a set is cancelled when the entry is lost.
+    pub(crate) fn cancels_set(self: &Arc<Self>, entry: u32, shared: &Shared, token: &CancellationToken) {
+        self.cancels(entry, shared, |entry| entry.set_token = Some(token.clone()));
+        if let Standing::Lost(_) = self.standing(entry, shared.clock.now()) {
+            token.cancel();
         }
     }
 
-    /// This token is cancelled when the entry is lost.
-    pub(crate) fn cancels(&self, entry: u32, token: &CancellationToken) {
-        let mut state = self.lock();
-        let already = matches!(state.phase, Phase::Lost(_));
-        match state.entry_mut(entry) {
-            Some(entry) if !already && entry.lost.is_none() => entry.set_token = Some(token.clone()),
-            _ => token.cancel(),
+    /// Gives an entry a token, unless it is over, and sees to it that the token is cancelled in time.
+    fn cancels(self: &Arc<Self>, number: u32, shared: &Shared, give: impl FnOnce(&mut Entry)) {
+        let now = shared.clock.now();
+        if let Standing::Lost(_) = self.standing(number, now) {
+            return;
         }
+        if let Some(entry) = self.lock().entry_mut(number) {
+            give(entry);
+        }
+        shared.signals.watch(self, now);
     }
 
     /// One entry's terms are these, from this moment on.
@@ -313,27 +351,32 @@ impl Hold {
     }
 
     /// The store has let the entry in by a request sent at `sent`.
-    pub(crate) fn confirm_entry(&self, number: u32, sent: Moment) {
+    pub(crate) fn confirm_entry(&self, number: u32, now: Moment, sent: Moment) {
         let mut state = self.lock();
         let Some(entry) = state.entry_mut(number) else { return };
         entry.start(sent);
         let (lease, renew_every) = (entry.terms.lease, entry.terms.renew_every);
         let keep_until = entry.terms.at_least.map(|least| sent.plus(least));
         state.keep_until = state.keep_until.max(keep_until);
-        state.extend(sent, lease);
+        state.extend(now, sent, lease);
         if let Some(every) = renew_every {
             state.next_renewal = state.next_renewal.min(sent.plus(every));
         }
     }
 
     /// The store has made one entry last by a request sent at `sent`, at its holder's wish.
-    pub(crate) fn prolong_entry(&self, number: u32, sent: Moment, lease: Duration) {
+    pub(crate) fn prolong_entry(&self, number: u32, now: Moment, sent: Moment, lease: Duration) {
         let mut state = self.lock();
+        let hold = state.deadline;
         let Some(entry) = state.entry_mut(number) else { return };
+        // What was over when the answer came stays over.
+        if now >= entry.deadline(hold) {
+            return;
+        }
         if let (Some(ends), None) = (&mut entry.ends, entry.terms.renew_every) {
             *ends = (*ends).max(deadline(sent, lease));
         }
-        state.extend(sent, lease);
+        state.extend(now, sent, lease);
         state.recover();
     }
 
@@ -351,19 +394,23 @@ impl Hold {
         };
         // An entry that was seen to be lost has been taken out of the count then.
         if let Some(why) = over.or(entry.lost) {
+            let mut afterthought = None;
             if over.is_some() && matches!(state.phase, Phase::Held | Phase::Jeopardy) {
                 // We are the first to see that the lease is over.
-                let afterthought = state.afterthought();
+                afterthought = state.afterthought();
                 state.lose(why);
-                drop(state);
-                self.changed.notify_waiters();
-                return Left::Lost(why, afterthought);
             }
-            return Left::Lost(why, None);
+            drop(state);
+            // Out of the hold, the entry would not be signalled.
+            entry.tokens().for_each(CancellationToken::cancel);
+            self.changed.notify_waiters();
+            return Left::Lost(why, afterthought);
         }
         let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease.max(GHOST_MEMORY) });
         let leaving = state.leaving(now, cancel);
         if !ghost && now >= entry.deadline(state.deadline) {
+            drop(state);
+            entry.tokens().for_each(CancellationToken::cancel);
             return Left::Lost(entry.why_it_ends(now), Some(leaving));
         }
         Left::Well(leaving)
@@ -390,8 +437,6 @@ impl Hold {
             due.leave = state.afterthought();
             let why = state.why_it_ends(now);
             due.lost = Some(state.lose(why));
-            drop(state);
-            self.changed.notify_waiters();
             return due;
         }
         let before = state.count();
@@ -399,7 +444,7 @@ impl Hold {
         for entry in &mut state.entries {
             if entry.lost.is_none() && entry.deadline(hold_deadline) <= now {
                 let why = entry.why_it_ends(now);
-                entry.lose(why);
+                entry.lost = Some(why);
                 due.lost = Some(why);
             }
             if let Some(at) = entry.warn_at
@@ -413,8 +458,6 @@ impl Hold {
             due.leave = Some(state.leaving(now, None));
         }
         if state.phase == Phase::Released {
-            drop(state);
-            self.changed.notify_waiters();
             return due;
         }
         if !state.renewing && state.next_renewal <= soon {
@@ -427,21 +470,20 @@ impl Hold {
             state.in_doubt = false;
         }
         due.next = Some(state.next_look());
-        let lost = due.lost.is_some();
-        drop(state);
-        if lost {
-            self.changed.notify_waiters();
-        }
         due
     }
 
-    /// A renewal sent at `sent` was done. Says when to look again.
-    pub(crate) fn renewed(&self, sent: Moment, lease: Duration) -> Option<Moment> {
+    /// A renewal sent at `sent` was done, as we hear now. Says when to look again.
+    pub(crate) fn renewed(&self, now: Moment, sent: Moment, lease: Duration) -> Option<Moment> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
             return None;
         }
-        state.extend(sent, lease);
+        if !state.extend(now, sent, lease) {
+            // The store has it for us once more, and nobody wants it: it is to be told.
+            state.failures = state.failures.saturating_add(1);
+            return Some(now);
+        }
         state.recover();
         state.renewing = false;
         let every = state.live().filter_map(|entry| entry.terms.renew_every).min();
@@ -467,14 +509,11 @@ impl Hold {
         Some((state.next_look(), state.deadline.since(now)))
     }
 
-    /// A renewal is under way no longer, whatever came of it.
-    pub(crate) fn renewal_ended(&self) {
+    /// A renewal is under way no longer, whatever came of it. Says whether somebody may wait for that.
+    pub(crate) fn renewal_ended(&self) -> bool {
         let mut state = self.lock();
         state.renewing = false;
-        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
-            drop(state);
-            self.changed.notify_waiters();
-        }
+        !matches!(state.phase, Phase::Held | Phase::Jeopardy)
     }
 
     /// Waits until no renewal is under way, or until then. One that arrived after the release of a lock that is to stay taken
@@ -508,9 +547,22 @@ impl Hold {
             return false;
         }
         state.lose(why);
-        drop(state);
-        self.changed.notify_waiters();
         true
+    }
+
+    /// Its client closes: it is over for every entry, and this is what the store is to be told. None if it was over already.
+    pub(crate) fn close(&self) -> Option<Leaving> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.lose(Loss::Closed);
+        Some(state.last_leaving())
+    }
+
+    /// Whether every guard of it is gone.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.lock().entries.is_empty()
     }
 
     /// When the watchdog must first look.
@@ -518,14 +570,14 @@ impl Hold {
         self.lock().next_look()
     }
 
-    /// Whether the agenda has this hold down; only the agenda calls this, under its own lock.
-    pub(crate) fn is_scheduled(&self) -> bool {
-        self.lock().scheduled.is_some()
+    /// Whether an agenda has this hold down; only the agenda calls this, under its own lock.
+    pub(crate) fn is_scheduled(&self, slot: Slot) -> bool {
+        self.lock().scheduled[slot as usize].is_some()
     }
 
-    /// Moves the agenda's note of when it has this hold down; only the agenda calls this, under its own lock.
-    pub(crate) fn reschedule(&self, at: Option<Moment>) -> Option<Moment> {
-        std::mem::replace(&mut self.lock().scheduled, at)
+    /// Moves an agenda's note of when it has this hold down; only the agenda calls this, under its own lock.
+    pub(crate) fn reschedule(&self, slot: Slot, at: Option<Moment>) -> Option<Moment> {
+        std::mem::replace(&mut self.lock().scheduled[slot as usize], at)
     }
 }
 
@@ -553,8 +605,8 @@ mod tests {
         assert!(hold.due(now, now).renew.is_some());
         hold.doubt(now);
         assert_eq!(hold.due(now, now).renew, None, "one question at a time");
-        assert!(hold.renewed(now, lease).unwrap() <= now);
+        assert!(hold.renewed(now, now, lease).unwrap() <= now);
         assert!(hold.due(now, now).renew.is_some());
-        assert!(hold.renewed(now, lease).unwrap() > now);
+        assert!(hold.renewed(now, now, lease).unwrap() > now);
     }
 }

@@ -20,7 +20,7 @@ type Lock = (Key, u64);
 /// Who holds what, by key and owner. Of a read-write lock, an owner may hold both sides.
 type Owned = HashMap<Lock, Vec<Weak<Hold>>>;
 
-/// A client's insides. When the last client, lock and guard are gone, the thread finishes its chores and ends.
+/// A client's insides. When the last client, lock and guard are gone, the threads finish their chores and end.
 pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) hub: Arc<Hub>,
@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) answer_within: Duration,
     /// How long an endless wait puts up with a store that never answered.
     pub(crate) first_answer_within: Duration,
+    /// How long the last handle to go waits for releases that are under way.
+    pub(crate) flush_within: Duration,
     owned: Mutex<Owned>,
     /// Of what an owner holds of a lock, for as long as anybody has one or waits for one.
     seats: Mutex<HashMap<Lock, Weak<Seats>>>,
@@ -63,6 +65,7 @@ impl Inner {
         prefix: String,
         answer_within: Duration,
         first_answer_within: Duration,
+        flush_within: Duration,
     ) -> Self {
         Self {
             shared,
@@ -72,6 +75,7 @@ impl Inner {
             prefix,
             answer_within,
             first_answer_within,
+            flush_within,
             owned: Mutex::default(),
             seats: Mutex::default(),
             keeper: tokio::sync::Mutex::new(keeper),
@@ -130,6 +134,20 @@ impl Inner {
                     holds.remove();
                 }
             }
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// Releases that are under way are finished before the last handle is gone, for then the process may end.
+    fn drop(&mut self) {
+        let keeper = self.keeper.get_mut();
+        if !self.shared.origin.is_here() {
+            // All of it is the parent's, sockets and threads included: it is left alone.
+            keeper.disown();
+            std::mem::forget((Arc::clone(&self.shared), Arc::clone(&self.hub)));
+        } else if self.shared.chores_open() > 0 {
+            keeper.flush(self.flush_within);
         }
     }
 }

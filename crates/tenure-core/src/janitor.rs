@@ -1,9 +1,12 @@
 //! The janitor: finishes the releases that a drop or a cancelled future left behind.
 
 use crate::hold::{Hold, Leaving, Tally};
+use crate::report::report;
 use crate::shared::Shared;
 use crate::{Moment, StoreErrorKind};
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::{Cancelled, Claim, Key, Kind, Operation, Outcome};
@@ -11,6 +14,8 @@ use tokio::sync::mpsc;
 
 /// How long one attempt is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How many attempts are under way at once.
+const AT_ONCE: usize = 16;
 
 /// Something to finish.
 #[derive(Debug)]
@@ -87,56 +92,102 @@ impl Chore {
     }
 }
 
-/// Finishes chores until there are none and none can come.
-pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceiver<Chore>) {
-    let mut at_work = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            chore = chores.recv() => match chore {
-                Some(chore) => at_work.push(finish(&shared, chore)),
-                None => break,
-            },
-            Some(()) = at_work.next() => {}
-        }
-    }
-    while at_work.next().await.is_some() {}
+/// A chore on its way.
+struct Errand {
+    chore: Chore,
+    give_up: Moment,
+    failures: u32,
 }
 
-async fn finish(shared: &Arc<Shared>, chore: Chore) {
-    let (kind, key) = chore.lock();
-    let give_up = shared.clock.now().plus(chore.worth());
-    if let Chore::Leave { hold, leaving: Leaving { keep_until: Some(_), .. } } = &chore {
-        hold.until_renewal_ends(&shared.clock, give_up).await;
+/// Finishes chores until there are none and none can come.
+///
+/// At most [`AT_ONCE`] of them are with the store, whatever was dropped: the watchdog's renewals share its connection, and wait
+/// behind no more than these. A chore that waits, for a renewal to end or to try again, takes none of these places.
+pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceiver<Chore>) {
+    let (mut asking, mut waiting) = (FuturesUnordered::new(), FuturesUnordered::new());
+    let mut ready: VecDeque<Errand> = VecDeque::new();
+    let mut open = true;
+    while open || !ready.is_empty() || !asking.is_empty() || !waiting.is_empty() {
+        while asking.len() < AT_ONCE
+            && let Some(errand) = ready.pop_front()
+        {
+            asking.push(ask(&shared, errand));
+        }
+        tokio::select! {
+            // In this order: what is under way makes room for what comes.
+            biased;
+            Some(again) = asking.next() => if let Some((errand, at)) = again {
+                waiting.push(until(&shared, errand, at).boxed());
+            },
+            Some(errand) = waiting.next() => ready.push_back(errand),
+            chore = chores.recv(), if open && ready.len() < AT_ONCE => match chore {
+                Some(chore) => {
+                    let give_up = shared.clock.now().plus(chore.worth());
+                    let errand = Errand { chore, give_up, failures: 0 };
+                    if errand.waits_for_renewal() {
+                        waiting.push(until_renewal_ends(&shared, errand).boxed());
+                    } else {
+                        ready.push_back(errand);
+                    }
+                }
+                None => open = false,
+            },
+        }
     }
-    let mut failures = 0u32;
-    loop {
-        let now = shared.clock.now();
-        let Some(operation) = chore.operation(now) else { break };
+}
+
+impl Errand {
+    /// A lock that is to stay taken for a while is released after its last renewal, which would make it stay for longer.
+    fn waits_for_renewal(&self) -> bool {
+        matches!(&self.chore, Chore::Leave { leaving: Leaving { keep_until: Some(_), .. }, .. })
+    }
+}
+
+async fn until(shared: &Shared, errand: Errand, at: Moment) -> Errand {
+    shared.clock.sleep_until(at).await;
+    errand
+}
+
+async fn until_renewal_ends(shared: &Shared, errand: Errand) -> Errand {
+    if let Chore::Leave { hold, .. } = &errand.chore {
+        hold.until_renewal_ends(&shared.clock, errand.give_up).await;
+    }
+    errand
+}
+
+/// Tells the store once. If that fails, says when to do it again.
+async fn ask(shared: &Shared, mut errand: Errand) -> Option<(Errand, Moment)> {
+    let (kind, key) = errand.chore.lock();
+    let now = shared.clock.now();
+    if let Some(operation) = errand.chore.operation(now) {
         match shared.apply(kind, key, &operation, PATIENCE).await {
             Ok(outcome) => {
                 if let (Operation::Release { keep, .. }, Outcome::Kept) = (&operation, &outcome) {
                     shared.keeps(*keep);
                 }
-                if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&chore, &outcome) {
-                    tracing::debug!(key = %hold.key, claim = %hold.claim, "already gone when it was to be released");
+                if let (Chore::Leave { hold, .. }, Outcome::NotHeld) = (&errand.chore, &outcome) {
+                    let (key, claim) = (hold.key.clone(), hold.claim.clone());
+                    report(move || tracing::debug!(%key, %claim, "already gone when it was to be released"));
                 }
-                break;
             }
-            Err(error) if now >= give_up || error.kind == StoreErrorKind::Conflict => {
-                tracing::warn!(%key, %error, "gave up releasing; the lease will end it");
-                break;
+            Err(error) if now >= errand.give_up || error.kind == StoreErrorKind::Conflict => {
+                let key = key.clone();
+                report(move || tracing::warn!(%key, %error, "gave up releasing; the lease will end it"));
             }
             Err(error) => {
-                failures += 1;
+                let failures = errand.failures + 1;
                 if failures == 1 || error.kind != StoreErrorKind::Unanswered {
-                    tracing::debug!(%key, %error, failures, "release failed, trying again");
+                    let key = key.clone();
+                    report(move || tracing::debug!(%key, %error, failures, "release failed, trying again"));
                 }
+                errand.failures = failures;
                 let pause = Duration::from_millis(20 << failures.min(5)).mul_f64(0.5 + fastrand::f64() / 2.0);
-                shared.clock.sleep_until(now.plus(pause)).await;
+                return Some((errand, now.plus(pause)));
             }
         }
     }
     shared.chore_done();
+    None
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! The client's own thread: watchdog, janitor and wake-ups, on a runtime that no application code can block.
+//! The client's own threads. One renews leases and finishes releases, and runs no code of the application's. The other hears
+//! the store's wake-ups and speaks to the application's tasks.
 
 use crate::event::Loss;
 use crate::janitor::{self, Chore};
+use crate::report::{keep_apart, report};
 use crate::shared::Shared;
-use crate::wakeups::Port;
+use crate::wakeups::{Port, Pusher};
 use crate::{Error, ErrorKind, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc as blocking};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -16,73 +18,113 @@ const CARD_EVERY: Duration = Duration::from_secs(20);
 /// How long the store may take to put it there, or to take it away: whoever closes a client waits no longer for that.
 const CARD_WITHIN: Duration = Duration::from_secs(1);
 
-/// The handle to a client's thread. Dropping it lets the thread finish its chores and end.
+/// The handle to a client's threads. Dropping it lets them finish their chores and end.
 pub(crate) struct Keeper {
     stop: Option<oneshot::Sender<()>>,
-    ended: Option<oneshot::Receiver<()>>,
+    ended: Vec<oneshot::Receiver<()>>,
+    /// Closed when all chores are done after the stop.
+    flushed: blocking::Receiver<()>,
 }
 
 impl Keeper {
-    /// Starts the thread.
+    /// Starts the threads.
     pub(crate) fn start(
         shared: &Arc<Shared>,
         port: Port,
         chores: mpsc::UnboundedReceiver<Chore>,
     ) -> Result<Self, Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::new(ErrorKind::Unexpected, format!("no runtime for the watchdog: {error}")))?;
         let (stop, stopped) = oneshot::channel();
-        let (end, ended) = oneshot::channel();
-        let shared = Arc::clone(shared);
+        let (flushing, flushed) = blocking::channel();
+        // Lives for as long as the first thread: the second ends with it.
+        let (first, first_ended) = oneshot::channel::<()>();
         let pusher = port.pusher();
-        std::thread::Builder::new()
-            .name("tenure-keeper".into())
-            .spawn(move || {
-                let outcome = catch_unwind(AssertUnwindSafe(|| {
-                    runtime.block_on(keep(Arc::clone(&shared), port, chores, stopped));
-                }));
-                if let Err(panic) = outcome {
-                    // Whoever listens to the log may be what panics.
-                    let _ = catch_unwind(AssertUnwindSafe(|| bury(&shared, panic.as_ref())));
-                    // Those who wait look again, and see that nobody would look after their locks.
-                    pusher.interrupted();
-                }
-                let _ = end.send(());
-            })
-            .map_err(|error| Error::new(ErrorKind::Unexpected, format!("no thread for the watchdog: {error}")))?;
-        Ok(Self { stop: Some(stop), ended: Some(ended) })
+        let signals = Arc::clone(shared);
+        let second = run("tenure-signals", shared, pusher.clone(), async move {
+            tokio::select! {
+                () = async { tokio::join!(signals.signals.run(&signals.clock), listen(&signals, port)); } => {}
+                _ = first_ended => {}
+            }
+        })?;
+        let kept = Arc::clone(shared);
+        let keeper = run("tenure-keeper", shared, pusher, async move {
+            let _first = first;
+            keep(kept, chores, stopped, flushing).await;
+        })?;
+        Ok(Self { stop: Some(stop), ended: vec![keeper, second], flushed })
     }
 
-    /// Lets the thread finish its chores, and waits for its end.
+    /// Lets the threads finish their chores, and waits for their end.
     pub(crate) async fn end(&mut self) {
         self.stop.take();
-        if let Some(ended) = &mut self.ended {
+        while let Some(ended) = self.ended.last_mut() {
             // The thread sends before it ends, or is gone.
             let _ = ended.await;
-            self.ended = None;
+            self.ended.pop();
         }
+    }
+
+    /// Lets the threads finish their chores, and blocks until they have, or for this long.
+    pub(crate) fn flush(&mut self, within: Duration) {
+        self.stop.take();
+        let _ = self.flushed.recv_timeout(within);
+    }
+
+    /// Leaves all as it is: the threads are those of the process that this one was forked from.
+    pub(crate) fn disown(&mut self) {
+        std::mem::forget(self.stop.take());
+        std::mem::forget(std::mem::take(&mut self.ended));
     }
 }
 
-async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<Chore>, stopped: oneshot::Receiver<()>) {
-    let (used, leaving) = (Notify::new(), Notify::new());
-    let duties = async {
-        tokio::join!(
-            watchdog::watch(Arc::clone(&shared)),
-            async {
-                shared.first_use.notified().await;
-                used.notify_one();
-                shared.backend.listen(port).await;
-            },
-            janitor::tidy(Arc::clone(&shared), chores),
+/// Runs a future to its end on a thread and a runtime of its own. Should it panic, every lock of the client is lost.
+fn run(
+    name: &str,
+    shared: &Arc<Shared>,
+    pusher: Pusher,
+    future: impl Future<Output = ()> + Send + 'static,
+) -> Result<oneshot::Receiver<()>, Error> {
+    let failed = |what: &str, error: std::io::Error| {
+        Error::new(
+            ErrorKind::Unexpected,
+            format!("the client has no {what}, use fewer threads and files or raise the limits: {error}"),
         )
     };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| failed("runtime", error))?;
+    let (end, ended) = oneshot::channel();
+    let shared = Arc::clone(shared);
+    let thread = move || {
+        keep_apart();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))) {
+            bury(&shared, panic.as_ref());
+            // Those who wait look again, and see that nobody would look after their locks.
+            pusher.interrupted();
+        }
+        let _ = end.send(());
+    };
+    std::thread::Builder::new().name(name.into()).spawn(thread).map_err(|error| failed("thread", error))?;
+    Ok(ended)
+}
+
+/// Carries the store's wake-ups to the client, once it is used.
+async fn listen(shared: &Shared, port: Port) {
+    shared.first_use.cancelled().await;
+    shared.backend.listen(port).await;
+}
+
+async fn keep(
+    shared: Arc<Shared>,
+    chores: mpsc::UnboundedReceiver<Chore>,
+    stopped: oneshot::Receiver<()>,
+    flushing: blocking::Sender<()>,
+) {
+    let leaving = Notify::new();
+    let duties =
+        async { tokio::join!(watchdog::watch(Arc::clone(&shared)), janitor::tidy(Arc::clone(&shared), chores)) };
     // Ends when the client leaves, and nothing else does: until then all goes on, for one may wait for what another has begun.
     let card = async {
         tokio::select! {
-            () = used.notified() => show_card(&shared, &leaving).await,
+            () = shared.first_use.cancelled() => show_card(&shared, &leaving).await,
             () = leaving.notified() => {}
         }
         if shared.was_used() {
@@ -95,6 +137,7 @@ async fn keep(shared: Arc<Shared>, port: Port, chores: mpsc::UnboundedReceiver<C
         let _ = stopped.await;
         // No client and no guard is left, so no chore can come; those that are under way are finished.
         all_tidied(&shared).await;
+        drop(flushing);
         leaving.notify_one();
         std::future::pending::<()>().await;
     };
@@ -122,7 +165,7 @@ async fn show_card(shared: &Shared, leaving: &Notify) {
     loop {
         let keep = CARD_KEPT.max(shared.kept());
         if let Err(error) = shared.backend.announce(&shared.id, &shared.card, keep, CARD_WITHIN).await {
-            tracing::debug!(%error, "could not leave the client's card in the store");
+            report(move || tracing::debug!(%error, "could not leave the client's card in the store"));
         }
         tokio::select! {
             () = tokio::time::sleep(CARD_EVERY) => {}
@@ -131,14 +174,17 @@ async fn show_card(shared: &Shared, leaving: &Notify) {
     }
 }
 
-/// The thread panicked: nobody renews any more, so nobody may go on believing to hold a lock.
+/// A thread panicked: nobody renews any more, so nobody may go on believing to hold a lock.
 fn bury(shared: &Shared, panic: &(dyn std::any::Any + Send)) {
     shared.die();
     let said = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
+        .unwrap_or("no message")
+        .to_owned();
     let lost = watchdog::abandon(shared, Loss::WatchdogDied);
-    tracing::error!(panic = said, lost, "the watchdog thread died, all its locks are lost: connect a new client");
+    report(move || {
+        tracing::error!(panic = said, lost, "the watchdog thread died, all its locks are lost: connect a new client");
+    });
 }

@@ -2,9 +2,9 @@
 
 use crate::{Client, Error};
 use std::future::Future;
-use std::sync::OnceLock;
+use std::sync::{PoisonError, RwLock};
 
-static PROCESS: OnceLock<Client> = OnceLock::new();
+static PROCESS: RwLock<Option<Client>> = RwLock::new(None);
 
 tokio::task_local! {
     /// Also that of a thread that runs no task: the innermost is the one that counts, be it a task's or a thread's.
@@ -25,18 +25,26 @@ tokio::task_local! {
 ///
 /// # Errors
 ///
-/// [`Invalid`](crate::ErrorKind::Invalid) if there is one already: it stays.
+/// [`Invalid`](crate::ErrorKind::Invalid) if there is one already: it stays. After a fork, the child sets its own.
 pub fn set_client(client: Client) -> Result<(), Error> {
-    PROCESS.set(client).map_err(|_| {
-        Error::invalid(
+    let mut process = PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    // One that was set before a fork is the parent's.
+    if process.as_ref().is_some_and(|client| client.inner().shared.origin.is_here()) {
+        return Err(Error::invalid(
             "this process has a client already: set it once, and use `Client::scope` or `client = …` for others",
-        )
-    })
+        ));
+    }
+    *process = Some(client);
+    Ok(())
+}
+
+fn of_process() -> Option<Client> {
+    PROCESS.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The client to use where none is named.
 pub(crate) fn client() -> Result<Client, Error> {
-    SCOPE.try_with(Clone::clone).ok().or_else(|| PROCESS.get().cloned()).ok_or_else(|| {
+    SCOPE.try_with(Clone::clone).ok().or_else(of_process).ok_or_else(|| {
         Error::invalid(
             "there is no client to lock with: call `tenure::set_client` where the process starts, run this in \
              `client.scope(…)`, or name one with `client = …`",

@@ -59,6 +59,14 @@ impl Section {
         }
     }
 
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    pub(crate) fn into_guard(self) -> Guard {
+        self.guard
+    }
+
     fn entered(&self) -> Entered {
         self.guard.entered(self.around.clone())
     }

@@ -1,11 +1,14 @@
 //! What a client, its guards and its thread have in common.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Slot};
 use crate::backend::DynBackend;
 use crate::busy::Busy;
-use crate::event::{Alarm, AlarmReason, Announcer, Event, Loss, What};
+use crate::event::{Alarm, AlarmReason, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
 use crate::janitor::Chore;
+use crate::origin::Origin;
+use crate::report::report;
+use crate::signals::Signals;
 use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -23,10 +26,12 @@ pub(crate) struct Shared {
     pub(crate) address: String,
     pub(crate) id: String,
     pub(crate) card: Card,
+    /// Where the client was built: nowhere else can it be used.
+    pub(crate) origin: Origin,
     pub(crate) agenda: Agenda,
-    pub(crate) events: Announcer,
-    /// Rung at first use: until then the client's thread leaves the store alone.
-    pub(crate) first_use: Notify,
+    pub(crate) signals: Signals,
+    /// Cancelled at first use: until then the client's threads leave the store alone.
+    pub(crate) first_use: CancellationToken,
     used: AtomicBool,
     next_claim: AtomicU64,
     chores: mpsc::UnboundedSender<Chore>,
@@ -77,9 +82,10 @@ impl Shared {
             backend,
             id,
             card,
-            agenda: Agenda::default(),
-            events: Announcer::new(),
-            first_use: Notify::new(),
+            origin: Origin::here(),
+            agenda: Agenda::new(Slot::Renewal),
+            signals: Signals::new(),
+            first_use: CancellationToken::new(),
             used: AtomicBool::new(false),
             next_claim: AtomicU64::new(1),
             chores,
@@ -114,8 +120,15 @@ impl Shared {
         if nested { Claim::nested(&self.id, number) } else { Claim::new(&self.id, number) }
     }
 
+    /// Refuses to be used in another process than the one that built the client: it has no watchdog there, and its claims are
+    /// the other's.
+    pub(crate) fn check_origin(&self) -> Result<(), Error> {
+        if self.origin.is_here() { Ok(()) } else { Err(Error::forked(self.origin)) }
+    }
+
     /// To be called before anything is asked of the store.
     pub(crate) fn begin(&self) -> Result<(), Error> {
+        self.check_origin()?;
         if self.dead.load(Ordering::Acquire) {
             return Err(Error::new(
                 ErrorKind::Unexpected,
@@ -126,7 +139,7 @@ impl Shared {
             return Err(Error::closed());
         }
         if !self.used.load(Ordering::Relaxed) && !self.used.swap(true, Ordering::Relaxed) {
-            self.first_use.notify_one();
+            self.first_use.cancel();
         }
         Ok(())
     }
@@ -246,9 +259,15 @@ impl Shared {
 
     pub(crate) fn leave_later(&self, hold: &Arc<Hold>, leaving: Leaving) {
         if leaving.left == 0 {
-            self.agenda.remove(hold);
+            self.unwatch(hold);
         }
         self.later(Chore::Leave { hold: Arc::clone(hold), leaving });
+    }
+
+    /// Nothing is left to do for a hold but to tell the store.
+    pub(crate) fn unwatch(&self, hold: &Hold) {
+        self.agenda.remove(hold);
+        self.signals.forget(hold);
     }
 
     pub(crate) fn chore_done(&self) {
@@ -268,16 +287,17 @@ impl Shared {
 
     /// Tells subscribers what happened to a hold.
     pub(crate) fn say(&self, hold: &Hold, what: impl FnOnce() -> What) {
-        self.say_of(&hold.key, &hold.claim, what);
+        self.say_of((hold.kind, &hold.key), &hold.claim, what);
     }
 
     /// Tells subscribers what happened to a claim.
-    pub(crate) fn say_of(&self, key: &Key, claim: &Claim, what: impl FnOnce() -> What) {
-        self.events.say(|| Event { key: key.clone(), claim: claim.clone(), what: what() });
+    pub(crate) fn say_of(&self, (kind, key): (Kind, &Key), claim: &Claim, what: impl FnOnce() -> What) {
+        self.signals.say(|| Event { kind, key: key.clone(), claim: claim.clone(), what: what() });
     }
 
     pub(crate) fn say_lost(&self, hold: &Hold, why: Loss) {
-        tracing::warn!(key = %hold.key, claim = %hold.claim, token = hold.token, %why, "lock lost");
+        let (key, claim, token) = (hold.key.clone(), hold.claim.clone(), hold.token);
+        report(move || tracing::warn!(%key, %claim, token, %why, "lock lost"));
         self.say(hold, || What::Lost { why });
     }
 
@@ -286,16 +306,17 @@ impl Shared {
         let label = hold.owner.as_ref().map_or("", crate::Owner::label);
         let space = if label.is_empty() { "" } else { " " };
         let owner: Arc<str> = format!("{label}{space}{} ({})", hold.claim, self.card).into();
-        match reason {
+        let (key, said) = (hold.key.clone(), Arc::clone(&owner));
+        report(move || match reason {
             AlarmReason::OutlivedLease => tracing::error!(
-                key = %hold.key, %owner, ?held, ?lease,
+                %key, owner = %said, ?held, ?lease,
                 "safety alarm: the section outlived its lease, another holder may have been in meanwhile"
             ),
             AlarmReason::HeldTooLong => tracing::error!(
-                key = %hold.key, %owner, ?held, ?lease,
+                %key, owner = %said, ?held, ?lease,
                 "safety alarm: the lock is held longer than expected"
             ),
-        }
+        });
         self.say(hold, || What::Alarm(Alarm { owner, held, lease, reason }));
     }
 }

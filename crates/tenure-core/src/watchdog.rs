@@ -6,11 +6,13 @@
 use crate::event::{Loss, What};
 use crate::hold::Hold;
 use crate::janitor::Chore;
+use crate::report::report;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
 use crate::{Lasts, Moment, Options, Renewal, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +93,7 @@ fn tend(shared: &Arc<Shared>, hold: &Arc<Hold>, now: Moment, soon: Moment) -> Op
         shared.alarm(hold, *held, *lease, crate::AlarmReason::HeldTooLong);
     }
     if let Some(why) = due.lost {
+        shared.signals.tell(hold);
         shared.say_lost(hold, why);
     }
     if let Some(leaving) = due.leave {
@@ -98,7 +101,7 @@ fn tend(shared: &Arc<Shared>, hold: &Arc<Hold>, now: Moment, soon: Moment) -> Op
     }
     match due.next {
         Some(next) => shared.agenda.move_to(hold, next),
-        None => shared.agenda.remove(hold),
+        None => shared.unwatch(hold),
     }
     due.renew
 }
@@ -123,14 +126,15 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
 
 fn land(shared: &Arc<Shared>, flight: Flight) {
     let Flight { holds, sent, result } = flight;
+    let now = shared.clock.now();
     match result {
         Ok(answers) => {
             for ((hold, lease), lasts) in holds.iter().zip(answers) {
                 match lasts {
                     Lasts::Yes => {
-                        if let Some(next) = hold.renewed(sent, *lease) {
+                        if let Some(next) = hold.renewed(now, sent, *lease) {
                             shared.agenda.move_to(hold, next);
-                            if *lease >= Options::MIN_LEASE {
+                            if *lease >= Options::MIN_LEASE && hold.is_live(now) {
                                 shared.say(hold, || What::Renewed);
                             }
                         }
@@ -145,7 +149,9 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
         Err(error) => holds.iter().for_each(|(hold, _)| fail(shared, hold, &error)),
     }
     for (hold, _) in &holds {
-        hold.renewal_ended();
+        if hold.renewal_ended() {
+            shared.signals.tell(hold);
+        }
     }
 }
 
@@ -153,15 +159,16 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
 fn fail(shared: &Shared, hold: &Arc<Hold>, error: &StoreError) {
     if let Some((next, remaining)) = hold.renewal_failed(shared.clock.now()) {
         shared.agenda.move_to(hold, next);
-        tracing::warn!(key = %hold.key, claim = %hold.claim, ?remaining, %error, "lock in jeopardy");
+        let (key, claim, said) = (hold.key.clone(), hold.claim.clone(), error.clone());
+        report(move || tracing::warn!(%key, %claim, ?remaining, error = %said, "lock in jeopardy"));
         let (cause, votes) = (&error.message, &error.votes);
         shared.say(hold, || What::Jeopardy { cause: cause.clone(), remaining, votes: votes.clone() });
     }
 }
 
 /// Ends a hold that is over. Says whether it was not over already.
-pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
-    shared.agenda.remove(hold);
+pub(crate) fn lose(shared: &Shared, hold: &Arc<Hold>, why: Loss) -> bool {
+    shared.unwatch(hold);
     let news = hold.lose(why);
     if news {
         if hold.is_ghost() {
@@ -176,6 +183,7 @@ pub(crate) fn lose(shared: &Shared, hold: &Hold, why: Loss) -> bool {
                 remember: true,
             });
         }
+        shared.signals.tell(hold);
         shared.say_lost(hold, why);
     }
     news
@@ -203,12 +211,12 @@ pub(crate) fn heed(shared: &Arc<Shared>, notice: &Notice) {
 /// Ends every hold, because nobody will look after them any more. Says how many there were.
 pub(crate) fn abandon(shared: &Shared, why: Loss) -> usize {
     let mut holds = shared.agenda.all();
-    // All are told before a word is said: who listens to the words may panic.
     holds.retain(|hold| hold.lose(why));
+    let now = shared.clock.now();
     for hold in &holds {
-        shared.agenda.remove(hold);
-    }
-    for hold in &holds {
+        shared.unwatch(hold);
+        // Here and now: the thread that would do it may be the one that died.
+        let _ = catch_unwind(AssertUnwindSafe(|| hold.signal(now)));
         shared.say_lost(hold, why);
     }
     holds.len()

@@ -103,6 +103,9 @@ impl<'a> Armed<'a> {
 
 impl Drop for Armed<'_> {
     fn drop(&mut self) {
+        if !self.client.shared.origin.is_here() {
+            return;
+        }
         // What is still under way might be applied after all, and is refused from now on. A place in line is just left.
         let remember = self.asking || self.ghost || self.has == Has::Hold;
         if remember || self.has == Has::Place {

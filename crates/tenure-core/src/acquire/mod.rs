@@ -463,7 +463,7 @@ impl<'a> Attempt<'a> {
         if self.waiting.is_none() && !matches!(self.patience, Patience::Once) {
             self.waiting = Some(claim.clone());
             let Busy { holder, ahead, votes, .. } = &busy;
-            self.client.shared.say_of(self.key, claim, || What::Waiting {
+            self.client.shared.say_of((self.kind, self.key), claim, || What::Waiting {
                 holder: holder.clone(),
                 ahead: *ahead,
                 votes: votes.clone(),
@@ -541,12 +541,15 @@ impl<'a> Attempt<'a> {
 impl Drop for Attempt<'_> {
     /// Whoever was told that we wait is told that we do no longer, also when we were cancelled.
     fn drop(&mut self) {
+        if !self.client.shared.origin.is_here() {
+            return;
+        }
         if let Some(place) = &self.options.place {
             place.behind(None);
         }
         if let Some(claim) = &self.waiting {
             let (waited, obtained) = (self.client.shared.clock.now().since(self.began), self.obtained);
-            self.client.shared.say_of(self.key, claim, || What::Waited { waited, obtained });
+            self.client.shared.say_of((self.kind, self.key), claim, || What::Waited { waited, obtained });
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn reenter(
         match shared.apply(hold.kind, &hold.key, &operation, within).await {
             Ok(Outcome::Granted(_)) => {
                 hold.answered();
-                hold.confirm_entry(entry, sent);
+                hold.confirm_entry(entry, shared.clock.now(), sent);
                 shared.agenda.move_to(hold, hold.next_look());
                 if matches!(hold.standing(entry, shared.clock.now()), Standing::Lost(_)) {
                     // Let in so late that it is over already. If the hold is over too, the caller waits for the lock;
@@ -77,10 +77,10 @@ struct Entering<'a> {
 
 impl Drop for Entering<'_> {
     fn drop(&mut self) {
-        if !self.armed {
+        let shared = &self.client.shared;
+        if !self.armed || !shared.origin.is_here() {
             return;
         }
-        let shared = &self.client.shared;
         match self.hold.leave(self.entry, shared.clock.now(), self.sent) {
             Left::Well(leaving) | Left::Lost(_, Some(leaving)) => shared.leave_later(self.hold, leaving),
             Left::Lost(_, None) => {}

@@ -1,5 +1,6 @@
 //! The guard, for threads.
 
+use super::in_place::InPlace;
 use super::owner::OnItsThread;
 use super::runtime::{wait_for, wait_unless};
 use crate::{Error, Key, Options, Release, Standing, Token};
@@ -8,8 +9,9 @@ use std::marker::PhantomData;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// A [held lock](crate::Guard) of a thread. Dropping it releases it in the background, without blocking;
-/// [`release`](Guard::release) does it here and now and says what happened.
+/// A [held lock](crate::Guard) of a thread. Dropping it releases it and waits for that, for
+/// [half a second](crate::Builder::flush_within) at the most; what is not done then is done in the background, as it is in
+/// [async code](super#async-code). [`release`](Guard::release) says what happened.
 ///
 /// ```
 /// use std::thread;
@@ -36,13 +38,13 @@ use tokio_util::sync::CancellationToken;
 #[must_use = "a guard that is not kept releases its lock at once"]
 #[clippy::has_significant_drop]
 pub struct Guard {
-    guard: crate::Guard,
+    guard: InPlace<crate::Guard>,
     thread: OnItsThread,
 }
 
 impl Guard {
     pub(super) fn new(guard: crate::Guard) -> Self {
-        Self { guard, thread: PhantomData }
+        Self { guard: InPlace::new(guard), thread: PhantomData }
     }
 
     /// The guard as tasks have it. An entry that is made [from it](crate::Guard::reenter) can go to another thread, or to a task.
@@ -198,7 +200,7 @@ impl Guard {
     /// In [async code](super#async-code).
     #[track_caller]
     pub fn downgrade(self) -> Result<Self, Error> {
-        wait_for(self.guard.downgrade()).map(Self::new)
+        wait_for(self.guard.take().downgrade()).map(Self::new)
     }
 
     /// Gives the lock back and says what happened.
@@ -212,7 +214,7 @@ impl Guard {
     /// In [async code](super#async-code); the lock is then released in the background.
     #[track_caller]
     pub fn release(self) -> Result<Release, Error> {
-        wait_for(self.guard.release())
+        wait_for(self.guard.take().release())
     }
 }
 

@@ -6,7 +6,7 @@
 //! fn deduct(stock: &blocking::Lock) -> Result<(), Error> {
 //!     let guard = stock.lock()?;                                  // waits; a watchdog renews the 30 s lease
 //!     count(stock)?;
-//!     assert_eq!(guard.release()?, Release::Released);            // or drop it: released in the background
+//!     assert_eq!(guard.release()?, Release::Released);            // or drop it: released in place
 //!     Ok(())
 //! }
 //!
@@ -76,6 +76,7 @@
 
 mod client;
 mod guard;
+mod in_place;
 mod latch;
 mod lock;
 mod multi_guard;
@@ -87,6 +88,7 @@ mod rw_lock;
 mod section;
 mod semaphore;
 
+pub(crate) use in_place::InPlace;
 pub(crate) use owner::for_this_thread;
 pub(crate) use runtime::wait_for;
 

@@ -1,5 +1,6 @@
 //! The guard of a set, for threads.
 
+use super::in_place::InPlace;
 use super::owner::OnItsThread;
 use super::runtime::wait_for;
 use crate::{Error, Key, Release, Standing, Token};
@@ -23,13 +24,13 @@ use tokio_util::sync::CancellationToken;
 #[must_use = "a guard that is not kept releases its locks at once"]
 #[clippy::has_significant_drop]
 pub struct MultiGuard {
-    guard: crate::MultiGuard,
+    guard: InPlace<crate::MultiGuard>,
     thread: OnItsThread,
 }
 
 impl MultiGuard {
     pub(super) fn new(guard: crate::MultiGuard) -> Self {
-        Self { guard, thread: PhantomData }
+        Self { guard: InPlace::new(guard), thread: PhantomData }
     }
 
     /// The guard as tasks have it, with the [guard of each lock](crate::MultiGuard::guards).
@@ -106,7 +107,7 @@ impl MultiGuard {
     /// In [async code](super#async-code); the locks are then released in the background.
     #[track_caller]
     pub fn release(self) -> Result<Release, Error> {
-        wait_for(self.guard.release())
+        wait_for(self.guard.take().release())
     }
 }
 

@@ -1,9 +1,10 @@
 //! The one runtime of all blocking callers, and the way into it.
 
+use crate::origin::Origin;
 use crate::{Error, ErrorKind};
 use std::future::{Future, pending};
 use std::panic::catch_unwind;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio_util::sync::CancellationToken;
@@ -28,25 +29,27 @@ pub(super) fn wait_unless<T>(
     wait_for(async { token.run_until_cancelled(future).await.transpose() })
 }
 
+/// The same where it is allowed. A thread that drives tasks drops the future instead, and so does one for which there is no runtime.
+pub(super) fn wait_if_allowed<T>(future: impl Future<Output = T>) -> Option<T> {
+    if drives_tasks() { None } else { runtime().ok().map(|runtime| runtime.block_on(future)) }
+}
+
 /// Whether this thread drives async tasks.
 fn drives_tasks() -> bool {
     // Tokio tells by a panic alone. Threads that know of no runtime are spared the question: they drive nothing.
     Handle::try_current().is_ok() && catch_unwind(|| drop(tokio::sync::Mutex::new(()).blocking_lock())).is_err()
 }
 
-/// The runtime, started by the first who needs it.
-fn runtime() -> Result<&'static Handle, Error> {
-    static RUNTIME: OnceLock<Handle> = OnceLock::new();
-    static STARTING: Mutex<()> = Mutex::new(());
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
+/// The runtime, started by the first caller of a process: a fork leaves its thread behind.
+fn runtime() -> Result<Handle, Error> {
+    static RUNTIME: Mutex<Option<(Origin, Handle)>> = Mutex::new(None);
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, handle)) = runtime.as_ref().filter(|(origin, _)| origin.is_here()) {
+        return Ok(handle.clone());
     }
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
-    }
-    let started = start()?;
-    Ok(RUNTIME.get_or_init(|| started))
+    let handle = start()?;
+    *runtime = Some((Origin::here(), handle.clone()));
+    Ok(handle)
 }
 
 /// Callers run their own futures, but what these wait for, timers and sockets, is heard on the runtime's own thread, and so

@@ -1,5 +1,6 @@
 //! Sections, for threads.
 
+use super::in_place::InPlace;
 use super::owner::for_this_thread;
 use super::runtime::wait_for;
 use super::{Client, Lock};
@@ -81,7 +82,7 @@ fn run<T>(
 ) -> Result<T, Error> {
     let (lock, options) =
         ((Sort::Lock(kind), key.clone()), for_this_thread(options, |thread| client.holds(key, thread)));
-    let section = wait_for(Section::enter(client, lock, &options, Tries::AsSaid))?;
+    let section = InPlace::new(wait_for(Section::enter(client, lock, &options, Tries::AsSaid))?);
     let value = section.finish_blocking(work);
-    wait_for(section.leave()).map(|()| value)
+    wait_for(section.take().leave()).map(|()| value)
 }

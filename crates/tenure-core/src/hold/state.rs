@@ -2,10 +2,12 @@
 
 use super::{GHOST_MEMORY, Leaving};
 use crate::Moment;
+use crate::agenda::Slot;
 use crate::entry::{Entry, deadline};
 use crate::event::Loss;
 use std::time::Duration;
 use tenure_kernel::{Cancelled, FIRST_ENTRY};
+use tokio_util::sync::CancellationToken;
 
 /// What can change of a hold.
 #[derive(Debug)]
@@ -30,8 +32,8 @@ pub(super) struct State {
     pub(super) keep_until: Option<Moment>,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
     pub(super) ghost: bool,
-    /// When the agenda has it down; kept here so that the agenda need not look it up.
-    pub(super) scheduled: Option<Moment>,
+    /// When each agenda has it down; kept here so that an agenda need not look it up.
+    pub(super) scheduled: [Option<Moment>; Slot::ALL],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +80,14 @@ impl State {
         self.live().map(|entry| entry.need(now)).max().unwrap_or_default().max(Duration::from_millis(1))
     }
 
-    pub(super) fn extend(&mut self, sent: Moment, lease: Duration) {
-        self.deadline = self.deadline.max(deadline(sent, lease));
+    /// A request sent at `sent` has made it last, as we hear now. An answer that comes after the deadline is too late: the
+    /// holder may have been told that the lock is lost, and lost it stays. Says whether it was in time.
+    pub(super) fn extend(&mut self, now: Moment, sent: Moment, lease: Duration) -> bool {
+        let in_time = now < self.deadline;
+        if in_time {
+            self.deadline = self.deadline.max(deadline(sent, lease));
+        }
+        in_time
     }
 
     pub(super) fn recover(&mut self) {
@@ -92,18 +100,29 @@ impl State {
     pub(super) fn lose(&mut self, why: Loss) -> Loss {
         self.phase = Phase::Lost(why);
         for entry in &mut self.entries {
-            entry.lose(why);
+            entry.lost.get_or_insert(why);
         }
         why
+    }
+
+    /// The tokens of entries that are over, which are told by them only once.
+    pub(super) fn tokens_of_lost(&mut self, now: Moment) -> Vec<CancellationToken> {
+        let deadline = self.deadline;
+        let over = self.entries.iter_mut().filter(|entry| entry.lost.is_some() || now >= entry.deadline(deadline));
+        over.flat_map(|entry| [entry.lost_token.take(), entry.set_token.take()]).flatten().collect()
     }
 
     /// What to tell the store of a hold that is lost to us: a request that went unanswered may have been done all the
     /// same, and would keep the lock for nobody; or it may yet arrive, and take it for nobody.
     pub(super) fn afterthought(&self) -> Option<Leaving> {
         let unsure = self.renewing || self.failures > 0 || self.unanswered > 0;
+        (unsure || self.ghost).then(|| Leaving { keep_until: None, ..self.last_leaving() })
+    }
+
+    /// What to tell the store when nobody is in any more, whoever still has a guard.
+    pub(super) fn last_leaving(&self) -> Leaving {
         let cancel = self.ghost.then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
-        let leaving = Leaving { left: 0, lease: Duration::from_millis(1), keep_until: None, cancel };
-        (unsure || self.ghost).then_some(leaving)
+        Leaving { left: 0, lease: Duration::from_millis(1), keep_until: self.keep_until, cancel }
     }
 
     /// What to tell the store after an entry went; closes the hold if it was the last.

@@ -1,7 +1,7 @@
 //! The same for plain functions.
 
 use super::{Ended, Site, enter_with};
-use crate::blocking::{for_this_thread, wait_for};
+use crate::blocking::{InPlace, for_this_thread, wait_for};
 use crate::inner::Inner;
 use crate::{Client, Error, Policy};
 use tenure_kernel::Key;
@@ -40,8 +40,9 @@ impl Section {
     pub fn finish<T>(self, body: impl FnOnce() -> T) -> Ended<T> {
         match self.0.0 {
             Some(section) => {
+                let section = InPlace::new(section);
                 let value = section.finish_blocking(|_| body());
-                Ended::new(value, wait_for(section.leave()))
+                Ended::new(value, wait_for(section.take().leave()))
             }
             None => Ended::new(body(), Ok(())),
         }

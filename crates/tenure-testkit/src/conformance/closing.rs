@@ -3,6 +3,10 @@
 use super::bench::{Bench, millis, renewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon, waits};
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use tenure_core::{Client, ErrorKind, Loss, Release, What};
 
@@ -12,7 +16,9 @@ cases!("closing":
     guards_are_renewed_while_a_close_waits,
     a_close_waits_for_the_janitor,
     a_closed_client_takes_no_locks,
-    a_close_that_runs_out_of_time_names_what_is_held,
+    a_close_tells_those_who_hold_and_releases_what_they_held,
+    a_close_drops_what_runs_under_locks_before_it_releases_them,
+    the_last_handle_waits_until_dropped_guards_are_released,
     a_waiter_of_a_closed_client_does_not_get_in,
     a_client_closes_twice,
 );
@@ -87,22 +93,79 @@ async fn a_closed_client_takes_no_locks(bench: &Bench) {
     bench.assert_nothing_left().await;
 }
 
-async fn a_close_that_runs_out_of_time_names_what_is_held(bench: &Bench) {
+/// Their leases are so long that nothing but a release frees them.
+async fn a_close_tells_those_who_hold_and_releases_what_they_held(bench: &Bench) {
     let client = bench.client().await;
-    let guards = [
-        client.lock_of(bench.kind(), &bench.key("a")).unwrap().lock_with(renewed(1000)).await.unwrap(),
-        client.lock_of(bench.kind(), &bench.key("b")).unwrap().lock_with(renewed(1000)).await.unwrap(),
-    ];
-    let error = soon("closing", client.close(millis(100))).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let mut guards = Vec::new();
+    for number in 0..20 {
+        let lock = client.lock_of(bench.kind(), &bench.key(&number.to_string())).unwrap();
+        guards.push(lock.lock_with(renewed(60_000)).await.unwrap());
+    }
+    soon("closing", client.close(millis(4_000))).await.unwrap();
     for guard in guards {
-        assert!(error.to_string().contains(guard.key().as_str()), "{error}");
         assert_eq!(soon("the guard is lost", guard.lost()).await, Loss::Closed);
         assert!(!guard.is_held());
         assert_eq!(guard.release().await.unwrap_err().kind(), ErrorKind::Lost);
     }
     assert_closed(bench, &client).await;
-    eventually("the leases end", async || bench.keys_left().await.is_empty()).await;
+    bench.assert_nothing_left().await;
+}
+
+/// The next holder gets in only after the work was dropped.
+async fn a_close_drops_what_runs_under_locks_before_it_releases_them(bench: &Bench) {
+    let (client, other) = (bench.client().await, bench.client().await);
+    let running = Arc::new(AtomicBool::new(false));
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let flag = Arc::clone(&running);
+    let holder = tokio::spawn(async move {
+        let work = async {
+            let _running = Running::new(&flag);
+            pending::<()>().await;
+        };
+        lock.run_with(renewed(60_000), work).await
+    });
+    eventually("it runs", async || running.load(SeqCst)).await;
+    let next = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let flag = Arc::clone(&running);
+    let waiting = tokio::spawn(async move {
+        let guard = next.lock().await.unwrap();
+        (guard, flag.load(SeqCst))
+    });
+    soon("closing", client.close(millis(4_000))).await.unwrap();
+    let (guard, overlapped) = soon("the next is in", waiting).await.unwrap();
+    assert!(!overlapped, "the work was still there");
+    let error = soon("the holder hears of it", holder).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost);
+    guard.release().await.unwrap();
+}
+
+/// Says whether the work is there.
+struct Running(Arc<AtomicBool>);
+
+impl Running {
+    fn new(flag: &Arc<AtomicBool>) -> Self {
+        flag.store(true, SeqCst);
+        Self(Arc::clone(flag))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.store(false, SeqCst);
+    }
+}
+
+/// The process may end right after.
+async fn the_last_handle_waits_until_dropped_guards_are_released(bench: &Bench) {
+    let other = bench.lock("a").await;
+    for _ in 0..20 {
+        let client = Client::builder().flush_within(LONG).connect(bench.store()).await.unwrap();
+        let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+        let guard = lock.lock_with(renewed(60_000)).await.unwrap();
+        drop((guard, lock, client));
+        assert!(!other.is_locked().await.unwrap(), "it was left held");
+    }
+    bench.assert_nothing_left().await;
 }
 
 async fn a_waiter_of_a_closed_client_does_not_get_in(bench: &Bench) {

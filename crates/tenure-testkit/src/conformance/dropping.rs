@@ -1,9 +1,9 @@
 //! Guards that are dropped, wherever that happens.
 
-use super::bench::Bench;
+use super::bench::{Bench, millis, renewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon};
-use tenure_core::{Guard, Lock, Release, What};
+use tenure_core::{Guard, Lock, Operation, Release, What};
 
 cases!("dropping":
     a_dropped_guard_releases,
@@ -13,6 +13,7 @@ cases!("dropping":
     a_guard_whose_client_is_gone_releases,
     a_task_that_panics_releases,
     a_release_that_is_cancelled_is_finished,
+    however_many_are_dropped_few_releases_are_under_way,
 );
 
 /// Takes a lock, has another client wait for it, lets the guard be dropped somehow, and sees the waiter in. The lease
@@ -107,4 +108,24 @@ async fn a_release_that_is_cancelled_is_finished(bench: &Bench) {
     let_go(bench, cancel).await;
     let lock: Lock = bench.lock("a").await;
     assert!(lock.try_lock().await.unwrap().is_some());
+}
+
+/// They share a connection with renewals, which go on beside them.
+async fn however_many_are_dropped_few_releases_are_under_way(bench: &Bench) {
+    let (client, tap) = bench.tapped().await;
+    let lock = |name: &str| client.lock_of(bench.kind(), &bench.key(name)).unwrap();
+    let lease = millis(1000);
+    let kept = lock("kept").lock_with(renewed(1000)).await.unwrap();
+    let mut guards = Vec::new();
+    for number in 0..100 {
+        guards.push(lock(&number.to_string()).lock().await.unwrap());
+    }
+    tap.hold_back(|operation| matches!(operation, Operation::Release { .. }));
+    drop(guards);
+    eventually("some are on the way", async || tap.held_back() > 0).await;
+    assert!(tokio::time::timeout(lease * 2, kept.lost()).await.is_err(), "it was not renewed");
+    assert!(tap.held_back() <= 20, "too many are on the way: {}", tap.held_back());
+    tap.let_through();
+    kept.release().await.unwrap();
+    eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;
 }

@@ -1,0 +1,113 @@
+//! Log lines from threads that leases depend on.
+//!
+//! A log line runs the application's subscriber, which may block (a full pipe) or panic. On a thread that renews leases, that
+//! would cost every lock of the client. Such a thread [keeps apart](keep_apart), and [`report`] hands its lines to a thread
+//! that does nothing else.
+
+use crate::origin::Origin;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// While the subscriber is stuck, this many lines wait for it. Later ones are dropped, and counted.
+const MOST: usize = 10_000;
+
+type Line = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    static APART: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The calling thread is one that leases depend on: its log lines are written by another.
+pub fn keep_apart() {
+    APART.set(true);
+}
+
+/// Writes a log line: the closure calls a macro of `tracing`. On a thread that [keeps apart](keep_apart) it returns at once,
+/// and the line is written soon after.
+pub fn report(line: impl FnOnce() + Send + 'static) {
+    if APART.get() { hand_over(Box::new(line)) } else { line() }
+}
+
+/// The way to the thread that writes.
+struct Reporter {
+    origin: Origin,
+    lines: Sender<Line>,
+    backlog: Arc<Backlog>,
+}
+
+#[derive(Default)]
+struct Backlog {
+    waiting: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+fn hand_over(line: Line) {
+    static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
+    let mut reporter = REPORTER.lock().unwrap_or_else(PoisonError::into_inner);
+    // A fork leaves the thread behind: the child starts its own.
+    if reporter.as_ref().is_none_or(|reporter| !reporter.origin.is_here()) {
+        *reporter = start();
+    }
+    // Without a thread there is no line: to write it here is what must not happen.
+    let Some(Reporter { lines, backlog, .. }) = &*reporter else { return };
+    if backlog.waiting.fetch_add(1, Ordering::Relaxed) >= MOST || lines.send(line).is_err() {
+        backlog.waiting.fetch_sub(1, Ordering::Relaxed);
+        backlog.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn start() -> Option<Reporter> {
+    let (lines, waiting) = channel();
+    let backlog = Arc::<Backlog>::default();
+    let counted = Arc::clone(&backlog);
+    let write = move || write(&waiting, &counted);
+    std::thread::Builder::new().name("tenure-reporter".into()).spawn(write).ok()?;
+    Some(Reporter { origin: Origin::here(), lines, backlog })
+}
+
+fn write(lines: &Receiver<Line>, backlog: &Backlog) {
+    while let Ok(line) = lines.recv() {
+        // A subscriber that panics has had its line, and gets the next.
+        let _ = catch_unwind(AssertUnwindSafe(line));
+        backlog.waiting.fetch_sub(1, Ordering::Relaxed);
+        let dropped = backlog.dropped.swap(0, Ordering::Relaxed);
+        if dropped > 0 {
+            let _ = catch_unwind(|| tracing::warn!(dropped, "the log was too slow, and lines were dropped"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_thread_that_keeps_apart_does_not_wait_for_its_lines() {
+        let (open, opened) = channel::<()>();
+        let (written, lines) = channel();
+        std::thread::spawn(move || {
+            keep_apart();
+            report(move || opened.recv_timeout(Duration::from_secs(60)).unwrap());
+            report(|| panic!("this panic is part of the case"));
+            report(move || written.send(std::thread::current().name().map(str::to_owned)).unwrap());
+        })
+        .join()
+        .unwrap();
+        assert!(lines.try_recv().is_err(), "the first line still hangs");
+        open.send(()).unwrap();
+        assert_eq!(lines.recv_timeout(Duration::from_secs(60)).unwrap().as_deref(), Some("tenure-reporter"));
+    }
+
+    #[test]
+    fn elsewhere_a_line_is_written_in_place() {
+        let mut written = Vec::new();
+        let (sender, receiver) = channel();
+        report(move || sender.send(std::thread::current().id()).unwrap());
+        written.extend(receiver.try_recv());
+        assert_eq!(written, [std::thread::current().id()]);
+    }
+}
