@@ -42,12 +42,13 @@ pub enum What {
         /// What each server said, where a majority of several keeps the lock.
         votes: Vec<Vote>,
     },
-    /// The wait is over, whether or not the lock was obtained.
+    /// The wait is over, whether or not the lock was obtained. Every [`Waiting`](What::Waiting) is followed by one, of the same
+    /// claim.
     Waited {
         /// How long it took.
         waited: Duration,
-        /// Whether the lock was obtained.
-        obtained: bool,
+        /// How it ended.
+        end: WaitEnd,
     },
     /// The lease was renewed.
     Renewed,
@@ -87,6 +88,30 @@ pub enum What {
     },
     /// The safety alarm: a section took longer than it should have.
     Alarm(Alarm),
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitEnd {
+    /// The lock was obtained.
+    Obtained,
+    /// Somebody else had it until the wait was over.
+    TimedOut,
+    /// Whoever waited gave up: the future was dropped.
+    Cancelled,
+    /// By an error: the store was silent, or the client was closed.
+    Failed,
+}
+
+impl WaitEnd {
+    pub(crate) fn of<T, C, E>(outcome: &Result<Result<T, C>, E>) -> Self {
+        match outcome {
+            Ok(Ok(_)) => Self::Obtained,
+            Ok(Err(_)) => Self::TimedOut,
+            Err(_) => Self::Failed,
+        }
+    }
 }
 
 /// The safety alarm: a section held its lock longer than the lease it had, or than it was expected to.

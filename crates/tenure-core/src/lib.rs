@@ -61,7 +61,7 @@ pub use client::{Builder, Client};
 pub use clock::{Clock, ManualClock, Moment};
 pub use current::Current;
 pub use error::{Error, ErrorKind};
-pub use event::{Alarm, AlarmReason, Event, Events, Loss, What};
+pub use event::{Alarm, AlarmReason, Event, Events, Loss, WaitEnd, What};
 pub use guard::{Guard, Release};
 pub use held_back::HeldBack;
 pub use hold::Standing;

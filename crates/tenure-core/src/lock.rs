@@ -11,7 +11,7 @@ use std::time::Duration;
 use tenure_kernel::{Claim, Holder, Key, Kind, Operation, Outcome, Sight, Vote, Waiting};
 
 /// After a wait has timed out, how long to ask who the holder is; the wait's bound must not be outstayed by much.
-const ASK_WHO: Duration = Duration::from_millis(100);
+pub(crate) const ASK_WHO: Duration = Duration::from_millis(100);
 
 /// A lock that one holder at a time can have, on one key. Cheap to clone; holds nothing by itself.
 ///

@@ -26,6 +26,7 @@ pub struct Options {
     pub(crate) wait: Option<Duration>,
     pub(crate) retry: Option<Retry>,
     pub(crate) warn_after: Option<Duration>,
+    pub(crate) warn_waiting_after: Duration,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) at_least: Option<Duration>,
     pub(crate) owner: Ownership,
@@ -59,6 +60,9 @@ impl Options {
     /// The longest wait that can be asked for; to wait for ever, ask for none.
     pub const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
+    /// How long a wait lasts before the log is warned of it, unless said.
+    pub const LONG_WAIT: Duration = Duration::from_secs(10);
+
     /// The longest lineage: some fifty programs, each run by the one before.
     pub const MAX_LINEAGE: usize = 4096;
 
@@ -70,6 +74,7 @@ impl Options {
             wait: None,
             retry: None,
             warn_after: None,
+            warn_waiting_after: Self::LONG_WAIT,
             max_hold: None,
             at_least: None,
             owner: Ownership::Fresh,
@@ -117,6 +122,14 @@ impl Options {
     #[must_use]
     pub const fn warn_after(mut self, held: Duration) -> Self {
         self.warn_after = Some(held);
+        self
+    }
+
+    /// Warns in the log (by `tracing`) when the wait has lasted this long: 10 s unless said. The warning names the holder and what
+    /// is held here, for two who wait for each other wait for ever.
+    #[must_use]
+    pub const fn warn_waiting_after(mut self, waited: Duration) -> Self {
+        self.warn_waiting_after = waited;
         self
     }
 
@@ -278,6 +291,7 @@ impl Options {
         if let Some(warn_after) = self.warn_after {
             within("warn_after", warn_after, Duration::from_millis(1), Self::MAX_WAIT)?;
         }
+        within("warn_waiting_after", self.warn_waiting_after, Duration::from_millis(1), Self::MAX_WAIT)?;
         if let Some(most) = self.max_hold {
             within("max_hold", most, Self::MIN_LEASE, Self::MAX_WAIT)?;
         }

@@ -5,6 +5,7 @@ mod armed;
 mod at_once;
 mod reenter;
 mod seat;
+mod wait;
 mod way;
 
 pub(crate) use at_once::{AtOnce, at_once};
@@ -13,9 +14,10 @@ pub(crate) use seat::{Seat, Seats};
 
 use self::again::{Again, Schedule};
 use self::armed::Armed;
+use self::wait::Wait;
 use self::way::{Heard, Way};
 use crate::entry::{Terms, deadline};
-use crate::event::What;
+use crate::event::WaitEnd;
 use crate::guard::Guard;
 use crate::hold::Hold;
 use crate::inner::Inner;
@@ -112,9 +114,7 @@ struct Attempt<'a> {
     began: Moment,
     /// What was last seen in the way, and when that was.
     busy: Option<(Busy, Moment)>,
-    /// The claim for which it was said that we wait.
-    waiting: Option<Claim>,
-    obtained: bool,
+    wait: Wait<'a>,
     /// Why the store's last answer is missing, if it is.
     silence: Option<StoreError>,
 }
@@ -180,7 +180,7 @@ pub(crate) async fn acquire_for(
         if whose.section && !held.is_empty() {
             refuse_own((kind, key), &held, began)?;
             let seats = client.seats(key, owner);
-            match Box::pin(seat::take(client, &seats, (kind, key), options, patience)).await? {
+            match Box::pin(seat::take(client, &seats, (kind, key), options, patience, owner)).await? {
                 Ok(taken) => seat = Some(taken),
                 Err(contended) => return Ok(Err(contended)),
             }
@@ -240,11 +240,12 @@ pub(crate) async fn obtain(
     Asker { whose, under, demand }: Asker,
 ) -> Result<Result<Guard, Contended>, Error> {
     let began = client.shared.clock.now();
-    let (busy, waiting, obtained, silence) = (None, None, false, None);
+    let wait = Wait::new(client, (kind, key), options, whose.owner.as_ref(), began);
+    let (busy, silence) = (None, None);
     let mut attempt =
-        Attempt { client, kind, key, options, whose, under, demand, patience, began, busy, waiting, obtained, silence };
+        Attempt { client, kind, key, options, whose, under, demand, patience, began, busy, wait, silence };
     let outcome = attempt.run().await;
-    attempt.obtained = matches!(outcome, Ok(Ok(_)));
+    attempt.wait.ends(WaitEnd::of(&outcome));
     outcome
 }
 
@@ -262,31 +263,33 @@ pub(crate) fn own(key: &Key, kind: Kind) -> Error {
 
 impl<'a> Attempt<'a> {
     async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
+        let armed = self.arm();
         if self.kind.has_line() {
-            return self.ask_until_answered(Way::line(self.polls())).await;
+            return self.ask_until_answered(armed, Way::line(self.polls())).await;
         }
         if matches!(self.patience, Patience::Once) || self.polls() {
-            return self.ask_until_answered(Way::Alone).await;
+            return self.ask_until_answered(armed, Way::Alone).await;
         }
         // Of this client's tasks, one at a time speaks to the store.
         let turn = match self.client.queue.enter(self.kind, self.key) {
             Ok(turn) => turn,
-            Err(called) => {
+            Err(mut ticket) => {
+                self.wait.begin(&armed.claim, None);
                 let span = tracing::info_span!("tenure.wait", key = %self.key);
                 let called = async {
                     tokio::select! {
-                        // The sender is dropped only with the turn inside, so a call always comes.
-                        turn = called => turn.ok(),
+                        turn = ticket.called() => turn,
                         () = self.give_up() => None,
                     }
                 };
+                let called = self.wait.endure(called);
                 match Box::pin(called.instrument(span)).await {
                     Some(turn) => turn,
                     None => return self.not_obtained(),
                 }
             }
         };
-        self.ask_until_answered(Way::Turn(turn)).await
+        self.ask_until_answered(armed, Way::Turn(turn)).await
     }
 
     /// Who polls asks for itself, when it said it would: it neither hears a call nor keeps others from hearing one.
@@ -302,9 +305,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// Asks until the store grants the lock or the patience ends.
-    async fn ask_until_answered(&mut self, mut way: Way) -> Result<Result<Guard, Contended>, Error> {
+    async fn ask_until_answered(
+        &mut self,
+        mut armed: Armed<'a>,
+        mut way: Way,
+    ) -> Result<Result<Guard, Contended>, Error> {
         let shared = &self.client.shared;
-        let mut armed = self.arm();
         let mut schedule = Schedule::new(self.options.retry);
         let (mut failures, mut splits) = (0u32, 0u32);
         loop {
@@ -318,7 +324,8 @@ impl<'a> Attempt<'a> {
                 // Whoever had the turn before us got the lock and left us in the store's line.
                 let Word { heard, holder } = *word;
                 self.seen_off(&armed.claim, Busy::behind(holder.0), holder.1);
-                if !Box::pin(self.until_called(&mut way, Heard::all(heard))).await {
+                let called = self.until_called(&mut way, Heard::all(heard));
+                if !Box::pin(self.wait.endure(called)).await {
                     return self.not_obtained();
                 }
                 continue;
@@ -405,7 +412,7 @@ impl<'a> Attempt<'a> {
                     Again::WhenCalled => self.until_called(&mut way, heard).await,
                 }
             };
-            if !Box::pin(waiting.instrument(span)).await {
+            if !Box::pin(self.wait.endure(waiting).instrument(span)).await {
                 return self.not_obtained();
             }
         }
@@ -415,9 +422,6 @@ impl<'a> Attempt<'a> {
     fn ask_anew(&mut self, armed: &mut Armed<'a>) {
         if self.client.shared.backend.asks_anew() {
             *armed = self.arm();
-            if let Some(waiting) = &mut self.waiting {
-                *waiting = armed.claim.clone();
-            }
         }
     }
 
@@ -460,16 +464,10 @@ impl<'a> Attempt<'a> {
         if let Some(place) = &self.options.place {
             place.behind(busy.ahead);
         }
-        if self.waiting.is_none() && !matches!(self.patience, Patience::Once) {
-            self.waiting = Some(claim.clone());
-            let Busy { holder, ahead, votes, .. } = &busy;
-            self.client.shared.say_of((self.kind, self.key), claim, || What::Waiting {
-                holder: holder.clone(),
-                ahead: *ahead,
-                votes: votes.clone(),
-            });
+        if !matches!(self.patience, Patience::Once) {
+            self.wait.begin(claim, Some(&busy));
         }
-        self.client.shared.busy.saw(self.key, seen);
+        self.client.shared.busy.saw(self.key, busy.holder.as_ref(), seen);
         // Not every answer says what each server said; the last that did is told.
         let votes = self.busy.take().map_or_else(Vec::new, |(busy, _)| busy.votes);
         let votes = if busy.votes.is_empty() { votes } else { busy.votes };
@@ -539,17 +537,9 @@ impl<'a> Attempt<'a> {
 }
 
 impl Drop for Attempt<'_> {
-    /// Whoever was told that we wait is told that we do no longer, also when we were cancelled.
     fn drop(&mut self) {
-        if !self.client.shared.origin.is_here() {
-            return;
-        }
-        if let Some(place) = &self.options.place {
+        if let Some(place) = self.options.place.as_ref().filter(|_| self.client.shared.origin.is_here()) {
             place.behind(None);
-        }
-        if let Some(claim) = &self.waiting {
-            let (waited, obtained) = (self.client.shared.clock.now().since(self.began), self.obtained);
-            self.client.shared.say_of((self.kind, self.key), claim, || What::Waited { waited, obtained });
         }
     }
 }

@@ -5,9 +5,11 @@
 //! those of all that the owner holds of the lock, and keeps it for as long as its guard lives, whatever becomes of the holds.
 
 use super::again::{Again, Schedule};
+use super::wait::Wait;
 use super::{Contended, Patience};
+use crate::event::WaitEnd;
 use crate::inner::Inner;
-use crate::{Error, ErrorKind, Options, scope};
+use crate::{Error, ErrorKind, Options, Owner, scope};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -150,6 +152,21 @@ pub(super) async fn take(
     (kind, key): (Kind, &Key),
     options: &Options,
     patience: Patience,
+    owner: &Owner,
+) -> Result<Result<Seat, Contended>, Error> {
+    let mut wait = Wait::new(client, (kind, key), options, Some(owner), client.shared.clock.now());
+    let outcome = wait_for_seat(client, seats, (kind, key), options, patience, &mut wait).await;
+    wait.ends(WaitEnd::of(&outcome));
+    outcome
+}
+
+async fn wait_for_seat(
+    client: &Inner,
+    seats: &Arc<Seats>,
+    (kind, key): (Kind, &Key),
+    options: &Options,
+    patience: Patience,
+    wait: &mut Wait<'_>,
 ) -> Result<Result<Seat, Contended>, Error> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let clock = &client.shared.clock;
@@ -167,6 +184,9 @@ pub(super) async fn take(
             Answer::Never => return Err(rivals(key)),
         }
         let again = if matches!(patience, Patience::Once) { Again::Never } else { schedule.next() };
+        if !matches!(patience, Patience::Once) {
+            wait.begin(&client.shared.fresh_claim(false), None);
+        }
         let called = async {
             match again {
                 Again::WhenCalled => changed.await,
@@ -175,11 +195,13 @@ pub(super) async fn take(
             }
             true
         };
-        let is_patient = tokio::select! {
-            again = called => again,
-            () = patience.end(&client.shared) => false,
+        let called = async {
+            tokio::select! {
+                again = called => again,
+                () = patience.end(&client.shared) => false,
+            }
         };
-        if !is_patient {
+        if !wait.endure(called).await {
             client.shared.begin()?;
             return Ok(Err(Contended { holder: None, waited: clock.now().since(began), votes: Vec::new() }));
         }

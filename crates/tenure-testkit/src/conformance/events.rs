@@ -3,13 +3,15 @@
 use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{heard, soon};
+use std::collections::HashSet;
 use std::time::Instant;
-use tenure_core::{Alarm, AlarmReason, ErrorKind, Event, Events, Loss, What};
+use tenure_core::{Alarm, AlarmReason, ErrorKind, Event, Events, Loss, WaitEnd, What};
 
 cases!("events":
     a_holder_hears_of_its_hold,
     a_waiter_hears_of_its_wait,
     a_wait_in_vain_is_heard_of,
+    every_wait_is_heard_of,
     a_re_entry_is_heard_of,
     a_loss_is_heard_of,
     force_is_heard_of_on_both_sides,
@@ -21,7 +23,7 @@ fn word(what: &What) -> &'static str {
     match what {
         What::Acquired { .. } => "acquired",
         What::Waiting { .. } => "waiting",
-        What::Waited { obtained: true, .. } => "waited",
+        What::Waited { end: WaitEnd::Obtained, .. } => "waited",
         What::Waited { .. } => "waited in vain",
         What::Renewed => "renewed",
         What::Jeopardy { .. } => "jeopardy",
@@ -95,8 +97,11 @@ async fn a_waiter_hears_of_its_wait(bench: &Bench) {
         ),
         "{all:?}"
     );
-    assert!(all.iter().all(|event| event.key == *one.key()), "{all:?}");
-    assert!(all[1..].iter().all(|event| event.claim == claim), "{all:?}");
+    assert!(all.iter().all(|event| event.key == *one.key() && event.kind == bench.kind()), "{all:?}");
+    let is_of_the_wait = |event: &&Event| matches!(event.what, What::Waiting { .. } | What::Waited { .. });
+    let (wait, hold): (Vec<&Event>, Vec<&Event>) = all.iter().partition(is_of_the_wait);
+    assert_eq!(wait[0].claim, wait[1].claim, "{all:?}");
+    assert!(hold.iter().all(|event| event.claim == claim), "{all:?}");
 }
 
 async fn a_wait_in_vain_is_heard_of(bench: &Bench) {
@@ -108,7 +113,40 @@ async fn a_wait_in_vain_is_heard_of(bench: &Bench) {
     let all = until(&mut events, "waited in vain").await;
     assert_eq!(words(&all), ["waiting", "waited in vain"]);
     assert!(all.iter().all(|event| event.key == *one.key()), "{all:?}");
-    assert!(matches!(all[1].what, What::Waited { waited, .. } if waited >= millis(100)), "{all:?}");
+    let What::Waited { waited, end } = all[1].what else { panic!("{all:?}") };
+    assert!(waited >= millis(100) && end == WaitEnd::TimedOut, "{all:?}");
+}
+
+/// Also of those who never come to ask the store, because others of their client are before them.
+async fn every_wait_is_heard_of(bench: &Bench) {
+    let (one, other) = (bench.lock("a").await, bench.client().await);
+    let mut events = other.events();
+    let holder = one.lock().await.unwrap();
+    let lock = other.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let waiting: Vec<_> = (0..20)
+        .map(|_| {
+            let lock = lock.clone();
+            tokio::spawn(async move { lock.lock_timeout(millis(500)).await.map(drop) })
+        })
+        .collect();
+    for waiting in waiting {
+        let error = soon("the wait times out", waiting).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    }
+    let (mut began, mut ended) = (HashSet::new(), HashSet::new());
+    while ended.len() < 20 {
+        let event = heard(&mut events, "all have waited", |_| true).await;
+        match event.what {
+            What::Waiting { .. } => assert!(began.insert(event.claim), "it is said twice"),
+            What::Waited { waited, end } => {
+                assert!(waited >= millis(500) && end == WaitEnd::TimedOut, "{event:?}");
+                assert!(ended.insert(event.claim), "it is said twice");
+            }
+            _ => panic!("{event:?}"),
+        }
+    }
+    assert_eq!(began, ended);
+    holder.release().await.unwrap();
 }
 
 async fn a_re_entry_is_heard_of(bench: &Bench) {

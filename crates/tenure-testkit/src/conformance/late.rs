@@ -4,7 +4,7 @@ use super::bench::{Bench, millis, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, eventually_within, heard, soon, waits};
 use std::time::Duration;
-use tenure_core::{Claim, ErrorKind, Key, Kind, Operation, Outcome, Owner, Retry, Stay, What};
+use tenure_core::{Claim, ErrorKind, Key, Kind, Operation, Outcome, Owner, Retry, Stay, WaitEnd, What};
 
 cases!("late":
     a_close_waits_for_a_release_under_way,
@@ -213,9 +213,10 @@ async fn waits_by_policy_end_as_they_began(bench: &Bench) {
     let waiting = heard(&mut events, "it waits", |_| true).await;
     assert!(matches!(waiting.what, What::Waiting { .. }), "one attempt is no wait: {waiting:?}");
     let ended = heard(&mut events, "it waits no longer", |_| true).await;
-    assert!(matches!(ended.what, What::Waited { obtained: false, .. }), "{ended:?}");
+    assert!(matches!(ended.what, What::Waited { end: WaitEnd::TimedOut, .. }), "{ended:?}");
     let given_up = tokio::spawn(async move { lock.lock().await.map(drop) });
     heard(&mut events, "it waits", |what| matches!(what, What::Waiting { .. })).await;
     given_up.abort();
-    heard(&mut events, "it was cancelled", |what| matches!(what, What::Waited { obtained: false, .. })).await;
+    let cancelled = |what: &What| matches!(what, What::Waited { end: WaitEnd::Cancelled, .. });
+    heard(&mut events, "it was cancelled", cancelled).await;
 }

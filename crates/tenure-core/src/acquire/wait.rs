@@ -1,0 +1,152 @@
+//! One caller's wait for a lock: subscribers hear when it begins and how it ends, and the log when it is long.
+
+use crate::event::{WaitEnd, What};
+use crate::inner::Inner;
+use crate::lock::ASK_WHO;
+use crate::{Moment, Options, Owner};
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tenure_kernel::{Busy, Claim, Holder, Key, Kind, Operation, Outcome};
+
+/// So many of this client's own locks are named at the most.
+const NAMED: usize = 5;
+
+/// A wait that may come. Nothing is heard of one that never [begins](Wait::begin).
+pub(super) struct Wait<'a> {
+    client: &'a Inner,
+    kind: Kind,
+    key: &'a Key,
+    owner: Option<Owner>,
+    began: Moment,
+    warn_after: Duration,
+    warned: AtomicBool,
+    /// As whom we wait, once we do.
+    claim: Option<Claim>,
+    end: WaitEnd,
+}
+
+impl<'a> Wait<'a> {
+    pub(super) fn new(
+        client: &'a Inner,
+        (kind, key): (Kind, &'a Key),
+        options: &Options,
+        owner: Option<&Owner>,
+        began: Moment,
+    ) -> Self {
+        // Until something else is known of it, it was given up.
+        let (warned, claim, end) = (AtomicBool::new(false), None, WaitEnd::Cancelled);
+        let (warn_after, owner) = (options.warn_waiting_after, owner.cloned());
+        Self { client, kind, key, owner, began, warn_after, warned, claim, end }
+    }
+
+    /// Subscribers hear once that this claim waits. Of a store that has not been asked yet, what others of this client were
+    /// told last is said.
+    pub(super) fn begin(&mut self, claim: &Claim, busy: Option<&Busy>) {
+        if self.claim.is_some() {
+            return;
+        }
+        self.claim = Some(claim.clone());
+        let shared = &self.client.shared;
+        shared.say_of((self.kind, self.key), claim, || match busy {
+            Some(Busy { holder, ahead, votes, .. }) => {
+                What::Waiting { holder: holder.clone(), ahead: *ahead, votes: votes.clone() }
+            }
+            None => What::Waiting { holder: shared.busy.holder(self.key, self.began), ahead: None, votes: Vec::new() },
+        });
+    }
+
+    /// How it ends, when this is dropped.
+    pub(super) fn ends(&mut self, end: WaitEnd) {
+        self.end = end;
+    }
+
+    /// Waits, and warns when that takes long.
+    pub(super) async fn endure<T>(&self, waiting: impl Future<Output = T>) -> T {
+        let warning = async {
+            if !self.warned.load(Ordering::Relaxed) {
+                self.client.shared.clock.sleep_until(self.began.plus(self.warn_after)).await;
+                self.warned.store(true, Ordering::Relaxed);
+                self.warn().await;
+            }
+            pending::<Infallible>().await
+        };
+        tokio::select! {
+            biased;
+            outcome = waiting => outcome,
+            never = warning => match never {},
+        }
+    }
+
+    /// Of all that wait for the same lock for long, one at a time is written of.
+    async fn warn(&self) {
+        let shared = &self.client.shared;
+        if !shared.busy.is_to_be_warned_of(self.key, shared.clock.now(), self.warn_after) {
+            return;
+        }
+        let holder = match shared.apply(self.kind, self.key, &Operation::Inspect, ASK_WHO).await {
+            Ok(Outcome::Seen(Some(sight))) => sight.holders.into_iter().next(),
+            _ => shared.busy.holder(self.key, self.began),
+        };
+        let (is_ours, holder) = match holder {
+            Some(holder) => self.name(&holder).await,
+            None => (false, "not known".to_owned()),
+        };
+        let held = self.held_here();
+        let advice = if is_ours {
+            "this very process holds it, and if its holder waits for whoever wants it, neither goes on: pass the guard on \
+             instead, or let one owner take both (`Options::owner`)"
+        } else if held.is_empty() {
+            "its holder has not released it"
+        } else {
+            "if its holder waits for one of the locks that are held here, neither goes on: take locks in one order everywhere, \
+             or together (`Client::multi`)"
+        };
+        let waited = shared.clock.now().since(self.began);
+        tracing::warn!(key = %self.key, kind = %self.kind, ?waited, holder, held_here = held, "long wait for a lock: {advice}");
+    }
+
+    /// Whether a holder is this very process, and what people know it by.
+    async fn name(&self, holder: &Holder) -> (bool, String) {
+        let shared = &self.client.shared;
+        let id = holder.claim.client();
+        if id == shared.id {
+            return (true, format!("{} ({})", holder.claim, shared.card));
+        }
+        match shared.backend.look_up(id, ASK_WHO).await.ok().flatten() {
+            Some(card) => {
+                let is_ours = card.host == shared.card.host && card.pid == shared.card.pid;
+                (is_ours, format!("{} ({card})", holder.claim))
+            }
+            None => (false, holder.claim.to_string()),
+        }
+    }
+
+    /// What our owner holds by this client, or else what anybody does.
+    fn held_here(&self) -> String {
+        let mut holds = self.client.shared.agenda.all();
+        if self.owner.is_some() && holds.iter().any(|hold| hold.owner == self.owner) {
+            holds.retain(|hold| hold.owner == self.owner);
+        }
+        let mut named = String::new();
+        for hold in holds.iter().take(NAMED) {
+            let _ = write!(named, "{}{}", if named.is_empty() { "" } else { " " }, hold.key);
+        }
+        if holds.len() > NAMED {
+            let _ = write!(named, " and {} more", holds.len() - NAMED);
+        }
+        named
+    }
+}
+
+impl Drop for Wait<'_> {
+    /// Whoever was told that we wait is told that we do no longer, also when we were cancelled.
+    fn drop(&mut self) {
+        let shared = &self.client.shared;
+        let Some(claim) = self.claim.as_ref().filter(|_| shared.origin.is_here()) else { return };
+        let (waited, end) = (shared.clock.now().since(self.began), self.end);
+        shared.say_of((self.kind, self.key), claim, || What::Waited { waited, end });
+    }
+}

@@ -1,0 +1,118 @@
+//! A wait that is long is written of, with what somebody needs to find out why.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenure_core::{Client, Error, Guard, Lock, ManualClock, Memory, Options, What};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::field::{Field, Visit};
+use tracing::instrument::WithSubscriber;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+
+/// However busy the machine is.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A warning: its fields by name, the words as `message`.
+#[derive(Debug, Default)]
+struct Warning(HashMap<&'static str, String>);
+
+impl Visit for Warning {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+/// Hands on all warnings.
+struct Warnings(Mutex<mpsc::UnboundedSender<Warning>>);
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() == Level::WARN {
+            let mut warning = Warning::default();
+            event.record(&mut warning);
+            self.0.lock().unwrap().send(warning).unwrap();
+        }
+    }
+}
+
+/// Waits in vain, and what is warned of meanwhile.
+struct Waits {
+    log: Arc<dyn Subscriber + Send + Sync>,
+    heard: mpsc::UnboundedReceiver<Warning>,
+    tasks: JoinSet<()>,
+}
+
+impl Waits {
+    fn new() -> Self {
+        let (sender, heard) = mpsc::unbounded_channel();
+        let log = tracing_subscriber::registry().with(Warnings(Mutex::new(sender)));
+        Self { log: Arc::new(log), heard, tasks: JoinSet::new() }
+    }
+
+    fn wait(&mut self, lock: Lock, options: Options) {
+        let waiting = async move { lock.lock_with(options).await.map(drop).expect("it only waits") };
+        self.tasks.spawn(waiting.with_subscriber(Arc::clone(&self.log)));
+    }
+
+    async fn warning(&mut self) -> Warning {
+        tokio::time::timeout(SOON, self.heard.recv()).await.expect("it is warned of").unwrap()
+    }
+}
+
+fn soon() -> Options {
+    Options::new().warn_waiting_after(Duration::from_millis(50))
+}
+
+async fn hold(client: &Client, key: &str) -> Result<Guard, Error> {
+    client.lock(key)?.lock().await
+}
+
+#[tokio::test]
+async fn who_waits_for_its_own_process_is_told_so_and_what_to_do() {
+    let client = Client::builder().label("shop").build(Memory::new()).unwrap();
+    let (stock, _order) = (hold(&client, "stock").await.unwrap(), hold(&client, "order").await.unwrap());
+    let mut waits = Waits::new();
+    waits.wait(client.lock("stock").unwrap(), soon());
+    let warning = waits.warning().await;
+    let field = |name: &str| warning.0[name].as_str();
+    assert_eq!(field("key"), "stock");
+    assert!(field("message").contains("this very process holds it"), "{warning:?}");
+    assert!(field("message").contains("Options::owner"), "{warning:?}");
+    assert!(field("holder").contains(stock.claim().as_str()), "{warning:?}");
+    assert!(field("holder").contains("shop on "), "{warning:?}");
+    assert!(["\"stock order\"", "\"order stock\""].contains(&field("held_here")), "{warning:?}");
+}
+
+#[tokio::test]
+async fn another_client_of_the_process_is_known_as_well() {
+    let store = Memory::new();
+    let (one, other) = (Client::new(store.clone()).unwrap(), Client::new(store).unwrap());
+    let _held = hold(&one, "a").await.unwrap();
+    let mut waits = Waits::new();
+    waits.wait(other.lock("a").unwrap(), soon());
+    let warning = waits.warning().await;
+    assert!(warning.0["message"].contains("this very process holds it"), "{warning:?}");
+}
+
+/// Most of them wait in the client's own queue.
+#[tokio::test]
+async fn of_many_who_wait_for_one_lock_one_is_written_of() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let _held = [hold(&client, "a").await.unwrap(), hold(&client, "b").await.unwrap()];
+    let (mut waits, mut events) = (Waits::new(), client.events());
+    for _ in 0..50 {
+        waits.wait(client.lock("a").unwrap(), Options::new());
+    }
+    waits.wait(client.lock("b").unwrap(), Options::new().warn_waiting_after(Options::LONG_WAIT * 3 / 2));
+    for _ in 0..51 {
+        while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {}
+    }
+    clock.advance(Options::LONG_WAIT);
+    assert_eq!(waits.warning().await.0["key"], "a");
+    clock.advance(Options::LONG_WAIT / 2);
+    assert_eq!(waits.warning().await.0["key"], "b");
+}
