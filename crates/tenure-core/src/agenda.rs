@@ -15,8 +15,6 @@ pub(crate) struct Agenda {
     plan: Mutex<Plan>,
     /// Rung when something comes up before the watchdog would look by itself.
     pub(crate) bell: Notify,
-    /// Rung whenever a hold goes.
-    pub(crate) left: Notify,
 }
 
 /// What a hold is looked after for. It knows for each when it is down.
@@ -45,7 +43,7 @@ struct Plan {
 
 impl Agenda {
     pub(crate) fn new(slot: Slot) -> Self {
-        Self { slot, plan: Mutex::default(), bell: Notify::new(), left: Notify::new() }
+        Self { slot, plan: Mutex::default(), bell: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Plan> {
@@ -104,11 +102,6 @@ impl Agenda {
         let mut plan = self.lock();
         if let Some(at) = hold.reschedule(self.slot, None) {
             plan.by_time.remove(&(at, hold.number));
-            let empty = plan.by_time.is_empty();
-            drop(plan);
-            if empty {
-                self.left.notify_waiters();
-            }
         }
     }
 

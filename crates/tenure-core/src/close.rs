@@ -83,19 +83,15 @@ fn tell_all(shared: &Shared) -> Vec<(Arc<Hold>, Leaving)> {
     closed
 }
 
-/// Until this is so. It is looked at whenever a hold leaves the agenda, a chore is done, or a release has been made.
+/// Until this is so. It is looked at whenever a hold, a chore or a release is gone.
 async fn settled(shared: &Shared, wanted: impl Fn(&Shared) -> bool) {
     loop {
-        let (mut left, mut tidied) = (pin!(shared.agenda.left.notified()), pin!(shared.tidied.notified()));
+        let mut settling = pin!(shared.signals.settling.notified());
         // Registered before the look, so that a change between look and sleep is not missed.
-        left.as_mut().enable();
-        tidied.as_mut().enable();
+        settling.as_mut().enable();
         if wanted(shared) {
             return;
         }
-        tokio::select! {
-            () = left => {}
-            () = tidied => {}
-        }
+        settling.await;
     }
 }

@@ -5,14 +5,18 @@ use crate::event::Loss;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Until when a lease is surely ours: from before the request was sent, less what two clocks may drift apart.
+/// Until when a lease is surely ours: from before the request was sent, less what two clocks may drift apart, and less what it
+/// takes to tell whoever is to stop.
 ///
 /// The store's lease starts when it applies the request, which is after `sent`; so the store keeps it at least until
-/// then plus the lease. Clocks run up to 1 % apart, and reading one costs up to 2 ms.
+/// then plus the lease. Clocks run up to 1 % apart, and reading one costs up to 2 ms. A busy machine runs a thread some
+/// milliseconds after it was woken: a twentieth of the lease is for that, [`NOTICE`] at the most.
 pub(crate) fn deadline(sent: Moment, lease: Duration) -> Moment {
-    let margin = lease / 100 + Duration::from_millis(2);
+    let margin = lease / 100 + Duration::from_millis(2) + (lease / 20).min(NOTICE);
     sent.plus(lease.saturating_sub(margin))
 }
+
+const NOTICE: Duration = Duration::from_millis(50);
 
 /// What one guard needs of its hold.
 #[derive(Debug, Clone, Copy)]

@@ -130,7 +130,8 @@ impl Backend for Memory {
         let (outcome, called, listeners) = {
             let mut state = self.lock();
             let (outcome, called) = self.step(&mut state, kind, key, operation);
-            let freed = matches!(outcome, Outcome::Released | Outcome::Forced(Some(_))) || outcome.concerns_all();
+            let freed = matches!(outcome, Outcome::Released | Outcome::Left | Outcome::Forced(Some(_)))
+                || outcome.concerns_all();
             let listeners = if freed || !called.is_empty() { state.listeners.clone() } else { Vec::new() };
             (outcome, called, listeners)
         };
@@ -269,6 +270,7 @@ impl std::fmt::Debug for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wakeups::Hub;
     use tenure_kernel::Stay;
 
     #[test]
@@ -284,5 +286,33 @@ mod tests {
             clock.advance(Duration::from_millis(10));
         }
         assert!(store.lock().records.len() <= SWEEP_FROM, "a hundred are held, the others ended");
+    }
+
+    /// Its siblings may go in now, under those that are still in.
+    #[tokio::test]
+    async fn who_waits_is_woken_when_a_claim_leaves_others_in() {
+        let (store, key) = (Memory::new(), Key::new("k").unwrap());
+        let (hub, port) = Hub::new("c", store.clock(), |_| {});
+        let listens = store.clone();
+        let listening = tokio::spawn(async move { listens.listen(port).await });
+        let watch = hub.watch(Topic::of(Kind::Reentrant, &key));
+        watch.live().await;
+        let lease = Duration::from_secs(60);
+        let (outer, inner) = (Claim::new("c", 1), Claim::nested("c", 2));
+        let acquire = |claim: &Claim, under: &[Claim]| Operation::Acquire {
+            claim: claim.clone(),
+            under: under.to_vec(),
+            lease,
+            stay: Stay::No,
+        };
+        let apply = async |operation| store.apply(Kind::Reentrant, &key, &operation, lease).await.unwrap();
+        assert!(matches!(apply(acquire(&outer, &[])).await, Outcome::Granted(_)));
+        assert!(matches!(apply(acquire(&inner, std::slice::from_ref(&outer))).await, Outcome::Granted(_)));
+        let heard = watch.epoch();
+        let (left, change, keep) = (0, u32::MAX, Duration::ZERO);
+        let leave = Operation::Release { claim: inner, left, change, lease, keep, cancel: None };
+        assert_eq!(apply(leave).await, Outcome::Left);
+        assert!(watch.epoch() > heard, "nobody is told");
+        listening.abort();
     }
 }

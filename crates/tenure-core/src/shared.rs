@@ -63,8 +63,8 @@ pub(crate) struct UnderWay<'a>(&'a Shared);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.closed.load(Ordering::SeqCst) {
-            self.0.tidied.notify_waiters();
+        if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.something_left();
         }
     }
 }
@@ -268,11 +268,20 @@ impl Shared {
     pub(crate) fn unwatch(&self, hold: &Hold) {
         self.agenda.remove(hold);
         self.signals.forget(hold);
+        self.something_left();
+    }
+
+    /// A hold, a chore or a release is gone: whoever closes the client looks whether all are.
+    fn something_left(&self) {
+        if self.closed.load(Ordering::SeqCst) {
+            self.signals.settle();
+        }
     }
 
     pub(crate) fn chore_done(&self) {
         self.chores_open.fetch_sub(1, Ordering::AcqRel);
         self.tidied.notify_waiters();
+        self.something_left();
     }
 
     /// How many releases are unfinished.

@@ -11,6 +11,7 @@ use crate::{Clock, Moment};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 
 /// What is to be told to the application's tasks.
 pub(crate) struct Signals {
@@ -20,6 +21,9 @@ pub(crate) struct Signals {
     events: Announcer,
     /// Whether subscribers are to be woken.
     news: AtomicBool,
+    /// Tells whoever closes the client to look again; rung by this thread too.
+    pub(crate) settling: Notify,
+    settles: AtomicBool,
 }
 
 impl Signals {
@@ -29,6 +33,8 @@ impl Signals {
             untold: Mutex::default(),
             events: Announcer::default(),
             news: AtomicBool::new(false),
+            settling: Notify::new(),
+            settles: AtomicBool::new(false),
         }
     }
 
@@ -55,6 +61,13 @@ impl Signals {
     /// Sends an event, if anybody listens; what to send is only worked out then.
     pub(crate) fn say(&self, event: impl FnOnce() -> Event) {
         if self.events.say(event) && !self.news.swap(true, Ordering::AcqRel) {
+            self.deadlines.bell.notify_one();
+        }
+    }
+
+    /// Less is left of the client than before, which whoever closes it waits for.
+    pub(crate) fn settle(&self) {
+        if !self.settles.swap(true, Ordering::AcqRel) {
             self.deadlines.bell.notify_one();
         }
     }
@@ -87,8 +100,8 @@ impl Signals {
                 holds.push(hold);
             }
             // Taken back before they are woken: what is said meanwhile rings again.
-            let news = self.news.swap(false, Ordering::AcqRel);
-            if holds.is_empty() && !news {
+            let (news, settles) = (self.news.swap(false, Ordering::AcqRel), self.settles.swap(false, Ordering::AcqRel));
+            if holds.is_empty() && !news && !settles {
                 return;
             }
             for hold in holds {
@@ -98,6 +111,9 @@ impl Signals {
                 if hold.has_tokens() {
                     self.watch(&hold, now);
                 }
+            }
+            if settles {
+                let _ = catch_unwind(AssertUnwindSafe(|| self.settling.notify_waiters()));
             }
             if news {
                 self.events.wake();

@@ -2,6 +2,7 @@
 
 use crate::{Clock, Loss};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind};
@@ -168,7 +169,8 @@ impl Pusher {
 
     /// It is this claim's turn.
     pub fn call(&self, claim: &Claim) {
-        if let Some(signal) = self.0.expecting().get(claim) {
+        let signal = self.0.expecting().get(claim).map(Arc::clone);
+        if let Some(signal) = signal {
             signal.set(|state| state.epoch += 1);
         }
     }
@@ -197,7 +199,8 @@ impl Pusher {
     /// every place in line now.
     pub fn may_have_forgotten(&self) {
         (self.0.on_notice)(Notice::MayHaveForgotten);
-        self.0.expecting().values().for_each(|signal| signal.set(|state| state.epoch += 1));
+        let signals: Vec<_> = self.0.expecting().values().map(Arc::clone).collect();
+        signals.iter().for_each(|signal| signal.set(|state| state.epoch += 1));
     }
 }
 
@@ -319,11 +322,13 @@ impl Hub {
     }
 
     fn each(&self, topic: Option<&Topic>, tell: impl Fn(&Signal)) {
-        let signals = self.lock();
-        match topic {
-            Some(topic) => signals.get(topic).into_iter().for_each(|watched| tell(&watched.signal)),
-            None => signals.values().for_each(|watched| tell(&watched.signal)),
-        }
+        let signal = |watched: &Watched| Arc::clone(&watched.signal);
+        let signals: Vec<_> = match topic {
+            Some(topic) => self.lock().get(topic).map(signal).into_iter().collect(),
+            None => self.lock().values().map(signal).collect(),
+        };
+        // Outside of the mutex, because it runs wakers of the application's.
+        signals.iter().for_each(|signal| tell(signal));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Watched>> {
@@ -356,7 +361,8 @@ impl Signal {
 
     fn set(&self, change: impl FnOnce(&mut SignalState)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_waiters();
+        // A waker that panics keeps nobody else from hearing.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.changed.notify_waiters()));
     }
 
     async fn until(&self, wanted: impl Fn(SignalState) -> bool) {
