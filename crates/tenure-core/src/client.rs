@@ -1,7 +1,7 @@
 //! The client: one per process and store is enough.
 
 use crate::event::Events;
-use crate::inner::Inner;
+use crate::inner::{Inner, Within};
 use crate::keeper::Keeper;
 use crate::latch::Latch;
 use crate::length::Length;
@@ -156,16 +156,8 @@ impl Builder {
             }
         });
         let keeper = Keeper::start(&shared, port, undone)?;
-        Ok(Client(Arc::new(Inner::new(
-            shared,
-            hub,
-            keeper,
-            self.options,
-            self.prefix,
-            self.answer_within,
-            self.connect_within,
-            self.flush_within,
-        ))))
+        let within = Within { answer: self.answer_within, first_answer: self.connect_within, flush: self.flush_within };
+        Ok(Client(Arc::new(Inner::new(shared, hub, keeper, self.options, self.prefix, within))))
     }
 
     /// A client that has reached its store.

@@ -20,6 +20,13 @@ type Lock = (Key, u64);
 /// Who holds what, by key and owner. Of a read-write lock, an owner may hold both sides.
 type Owned = HashMap<Lock, Vec<Weak<Hold>>>;
 
+/// How long a client waits for its store.
+pub(crate) struct Within {
+    pub(crate) answer: Duration,
+    pub(crate) first_answer: Duration,
+    pub(crate) flush: Duration,
+}
+
 /// A client's insides. When the last client, lock and guard are gone, the threads finish their chores and end.
 pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
@@ -63,9 +70,7 @@ impl Inner {
         keeper: Keeper,
         options: Options,
         prefix: String,
-        answer_within: Duration,
-        first_answer_within: Duration,
-        flush_within: Duration,
+        Within { answer: answer_within, first_answer: first_answer_within, flush: flush_within }: Within,
     ) -> Self {
         Self {
             shared,
@@ -136,18 +141,23 @@ impl Inner {
             }
         }
     }
+
+    /// Waits until the releases that dropped guards have left are done, for so long as the client was told to.
+    pub(crate) fn flush(&self) {
+        if self.shared.origin.is_here() {
+            self.shared.wait_until_tidied(self.flush_within);
+        }
+    }
 }
 
 impl Drop for Inner {
     /// Releases that are under way are finished before the last handle is gone, for then the process may end.
     fn drop(&mut self) {
-        let keeper = self.keeper.get_mut();
         if !self.shared.origin.is_here() {
             // All of it is the parent's, sockets and threads included: it is left alone.
-            keeper.disown();
+            self.keeper.get_mut().disown();
             std::mem::forget((Arc::clone(&self.shared), Arc::clone(&self.hub)));
-        } else if self.shared.chores_open() > 0 {
-            keeper.flush(self.flush_within);
         }
+        self.flush();
     }
 }

@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use crate::wakeups::{Port, Pusher};
 use crate::{Error, ErrorKind, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc as blocking};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -22,8 +22,6 @@ const CARD_WITHIN: Duration = Duration::from_secs(1);
 pub(crate) struct Keeper {
     stop: Option<oneshot::Sender<()>>,
     ended: Vec<oneshot::Receiver<()>>,
-    /// Closed when all chores are done after the stop.
-    flushed: blocking::Receiver<()>,
 }
 
 impl Keeper {
@@ -34,7 +32,6 @@ impl Keeper {
         chores: mpsc::UnboundedReceiver<Chore>,
     ) -> Result<Self, Error> {
         let (stop, stopped) = oneshot::channel();
-        let (flushing, flushed) = blocking::channel();
         // Lives for as long as the first thread: the second ends with it.
         let (first, first_ended) = oneshot::channel::<()>();
         let pusher = port.pusher();
@@ -48,9 +45,9 @@ impl Keeper {
         let kept = Arc::clone(shared);
         let keeper = run("tenure-keeper", shared, pusher, async move {
             let _first = first;
-            keep(kept, chores, stopped, flushing).await;
+            keep(kept, chores, stopped).await;
         })?;
-        Ok(Self { stop: Some(stop), ended: vec![keeper, second], flushed })
+        Ok(Self { stop: Some(stop), ended: vec![keeper, second] })
     }
 
     /// Lets the threads finish their chores, and waits for their end.
@@ -61,12 +58,6 @@ impl Keeper {
             let _ = ended.await;
             self.ended.pop();
         }
-    }
-
-    /// Lets the threads finish their chores, and blocks until they have, or for this long.
-    pub(crate) fn flush(&mut self, within: Duration) {
-        self.stop.take();
-        let _ = self.flushed.recv_timeout(within);
     }
 
     /// Leaves all as it is: the threads are those of the process that this one was forked from.
@@ -112,12 +103,7 @@ async fn listen(shared: &Shared, port: Port) {
     shared.backend.listen(port).await;
 }
 
-async fn keep(
-    shared: Arc<Shared>,
-    chores: mpsc::UnboundedReceiver<Chore>,
-    stopped: oneshot::Receiver<()>,
-    flushing: blocking::Sender<()>,
-) {
+async fn keep(shared: Arc<Shared>, chores: mpsc::UnboundedReceiver<Chore>, stopped: oneshot::Receiver<()>) {
     let leaving = Notify::new();
     let duties =
         async { tokio::join!(watchdog::watch(Arc::clone(&shared)), janitor::tidy(Arc::clone(&shared), chores)) };
@@ -137,7 +123,6 @@ async fn keep(
         let _ = stopped.await;
         // No client and no guard is left, so no chore can come; those that are under way are finished.
         all_tidied(&shared).await;
-        drop(flushing);
         leaving.notify_one();
         std::future::pending::<()>().await;
     };

@@ -1,6 +1,7 @@
 //! The client that is used where none is named: the one in scope, or the process's.
 
 use crate::{Client, Error};
+use std::cell::RefCell;
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
 
@@ -11,8 +12,23 @@ tokio::task_local! {
     static SCOPE: Client;
 }
 
+thread_local! {
+    /// The process's client lives for as long as the process, so no last handle of it ever goes. The thread that has set it waits
+    /// in its place, when it ends, until the releases of dropped guards are done: it is the thread of `main` as a rule.
+    static FLUSHES: RefCell<Option<Flush>> = const { RefCell::new(None) };
+}
+
+struct Flush(Client);
+
+impl Drop for Flush {
+    fn drop(&mut self) {
+        self.0.inner().flush();
+    }
+}
+
 /// Makes a client the one that `#[locked]` functions of this process use, unless they name another or are called in the
-/// [scope](Client::scope) of another. To be called once, where the process starts.
+/// [scope](Client::scope) of another. To be called once, where the process starts: when the thread that has called it ends, it
+/// waits for the releases of dropped guards ([`flush_within`](crate::Builder::flush_within)).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
@@ -34,6 +50,7 @@ pub fn set_client(client: Client) -> Result<(), Error> {
             "this process has a client already: set it once, and use `Client::scope` or `client = …` for others",
         ));
     }
+    FLUSHES.set(Some(Flush(client.clone())));
     *process = Some(client);
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome};
 use tokio::sync::{Notify, mpsc};
@@ -36,8 +36,11 @@ pub(crate) struct Shared {
     next_claim: AtomicU64,
     chores: mpsc::UnboundedSender<Chore>,
     chores_open: AtomicUsize,
-    /// Rung whenever a chore is done, and when a closed client's last attempt has ended.
+    /// Rung whenever a chore is done, for the client's own thread.
     pub(crate) tidied: Notify,
+    /// The same for threads that block until all are.
+    flushed: Condvar,
+    flushing: Mutex<()>,
     under_way: AtomicUsize,
     /// Whether the store has ever answered.
     heard_from: AtomicBool,
@@ -91,6 +94,8 @@ impl Shared {
             chores,
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
+            flushed: Condvar::new(),
+            flushing: Mutex::default(),
             under_way: AtomicUsize::new(0),
             heard_from: AtomicBool::new(false),
             busy: Busy::default(),
@@ -279,9 +284,19 @@ impl Shared {
     }
 
     pub(crate) fn chore_done(&self) {
-        self.chores_open.fetch_sub(1, Ordering::AcqRel);
+        if self.chores_open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Under the mutex, so that one who has just looked does not miss it.
+            let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+            self.flushed.notify_all();
+        }
         self.tidied.notify_waiters();
         self.something_left();
+    }
+
+    /// Blocks until no release is unfinished, or for this long.
+    pub(crate) fn wait_until_tidied(&self, within: Duration) {
+        let flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.flushed.wait_timeout_while(flushing, within, |()| self.chores_open() > 0);
     }
 
     /// How many releases are unfinished.

@@ -200,7 +200,9 @@ impl Pusher {
     pub fn may_have_forgotten(&self) {
         (self.0.on_notice)(Notice::MayHaveForgotten);
         let signals: Vec<_> = self.0.expecting().values().map(Arc::clone).collect();
-        signals.iter().for_each(|signal| signal.set(|state| state.epoch += 1));
+        for signal in signals {
+            signal.set(|state| state.epoch += 1);
+        }
     }
 }
 
@@ -328,7 +330,9 @@ impl Hub {
             None => self.lock().values().map(signal).collect(),
         };
         // Outside of the mutex, because it runs wakers of the application's.
-        signals.iter().for_each(|signal| tell(signal));
+        for signal in signals {
+            tell(&signal);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Watched>> {
