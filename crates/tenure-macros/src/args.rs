@@ -13,9 +13,6 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprPath, Lit, LitBool, LitStr, Token};
 
-/// What a key begins with unless said.
-const PREFIX: &str = "lock:";
-
 /// What was said.
 #[derive(Default)]
 pub(crate) struct Args {
@@ -161,7 +158,8 @@ impl Args {
         match (&self.prefix, &self.policy) {
             (_, Some(_)) => "",
             (Some(prefix), None) => prefix,
-            (None, None) => PREFIX,
+            // One key is one lock, whoever takes it: nothing is put before it that nobody asked for.
+            (None, None) => "",
         }
     }
 

@@ -50,7 +50,7 @@ mod value;
 /// | Argument | Meaning | Unless said |
 /// |---|---|---|
 /// | `key = "stock:{id}"` | what is contended for | must be said |
-/// | `prefix = "stock:"` | what the key begins with | `"lock:"` |
+/// | `prefix = "stock:"` | what the key begins with | nothing: `client.lock("stock:42")` and `tenure run stock:42` take the same lock |
 /// | `kind = fair` | `reentrant`, `simple`, `fair`, `read`, `write`, `fenced`, or `semaphore(n)`, of which n run at a time, if nobody has said another number before | `reentrant` |
 /// | `lease = "6s"` | how long the store keeps the lock without hearing from us | 30 s |
 /// | `renew = false` | lets the lease end by itself | it is renewed while the body runs |
@@ -67,8 +67,7 @@ mod value;
 /// | `on_lost = finish` | lets the body run to its end when the lock is lost | `cancel`: the body is dropped |
 ///
 /// Lengths of time are texts such as `"6s"`, `"100ms"` or `"1h 30m"`, which are read while compiling, or expressions of
-/// type `Duration`. With a `policy`, the prefix is the policy's unless it is said here: a function that is given a policy which
-/// says none no longer locks `lock:…`.
+/// type `Duration`. With a `policy`, the prefix is the policy's unless it is said here.
 ///
 /// The ways to ask again; `tries` is how often, and endless unless said:
 ///
@@ -100,7 +99,7 @@ mod value;
 ///
 /// let client = tenure::connect("memory:").await?;
 /// assert_eq!(report(&client).await?, Some("written"));
-/// let held = client.lock("lock:report")?.lock().await?;
+/// let held = client.lock("report")?.lock().await?;
 /// assert_eq!(report(&client).await?, None);
 /// # held.release().await?;
 /// # Ok(()) }

@@ -10,6 +10,7 @@ mod gate;
 mod kinds;
 mod loss;
 mod mysql;
+mod one_key;
 mod policy;
 mod redlock;
 mod run;

@@ -11,7 +11,7 @@ async fn by_attribute(locks: &Client, product: u32) -> Result<u32, Error> {
 
 async fn by_hand(locks: &Client, product: u32) -> Result<u32, Error> {
     let options = tenure::Options::new().lease(std::time::Duration::from_secs(6));
-    let guard = locks.lock(&format!("lock:stock:{product}"))?.lock_with(options).await?;
+    let guard = locks.lock(&format!("stock:{product}"))?.lock_with(options).await?;
     let done = guard.run(async { Ok(product) }).await?;
     guard.release().await?;
     done

@@ -177,7 +177,7 @@ async fn a_lock_that_is_lost_stops_the_body_in_time() {
 
     on_every_store(async |place: Place| {
         let (locks, stopped, ran) = (place.client().await, std::sync::Mutex::new(None), AtomicU32::new(0));
-        let others = place.client().await.lock("lock:lost").unwrap();
+        let others = place.client().await.lock("lost").unwrap();
         let next = async {
             // Until somebody is in.
             while !others.is_locked().await.unwrap() {
@@ -207,7 +207,7 @@ async fn a_body_that_panics_or_is_cancelled_releases() {
     }
 
     on_every_store(async |place: Place| {
-        let (locks, lock) = (place.client().await, place.client().await.lock("lock:k").unwrap());
+        let (locks, lock) = (place.client().await, place.client().await.lock("k").unwrap());
         for panics in [true, false] {
             let (entered, is_in) = tokio::sync::oneshot::channel();
             let locks = locks.clone();

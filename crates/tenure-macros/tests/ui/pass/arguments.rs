@@ -15,7 +15,7 @@ struct Noted {
 impl Drop for Noted {
     fn drop(&mut self) {
         let locks = self.locks.clone();
-        let asked = std::thread::spawn(move || locks.blocking().lock("lock:a").unwrap().is_locked().unwrap());
+        let asked = std::thread::spawn(move || locks.blocking().lock("a").unwrap().is_locked().unwrap());
         self.held.lock().unwrap().push(asked.join().unwrap());
     }
 }

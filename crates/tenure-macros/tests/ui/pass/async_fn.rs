@@ -6,7 +6,7 @@ use tenure::{Client, Error, Memory};
 
 #[tenure::locked(key = "stock:{product_id}", lease = "6s", wait = "10s")]
 async fn deduct(client: &Client, product_id: &str, count: u32) -> Result<u32, Error> {
-    assert!(client.lock("lock:stock:PROD_001")?.try_lock().await?.is_none());
+    assert!(client.lock("stock:PROD_001")?.try_lock().await?.is_none());
     Ok(count - 1)
 }
 
@@ -21,6 +21,6 @@ async fn main() -> Result<(), Error> {
     tenure::set_client(client.clone())?;
     assert_eq!(deduct(&client, "PROD_001", 50).await?, 49);
     without_arguments().await?;
-    assert!(client.lock("lock:stock:PROD_001")?.try_lock().await?.is_some());
+    assert!(client.lock("stock:PROD_001")?.try_lock().await?.is_some());
     Ok(())
 }

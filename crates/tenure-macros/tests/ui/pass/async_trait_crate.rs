@@ -75,7 +75,7 @@ async fn main() -> Result<(), Error> {
     account.rest().await;
     assert_eq!(account.default_body("m".into()).await?, "m");
     assert_eq!(account.taken(&client, "no".into()).await, "no!");
-    let held = client.lock("lock:taken")?.lock().await?;
+    let held = client.lock("taken")?.lock().await?;
     assert_eq!(account.taken(&client, "no".into()).await, "a: no");
     drop(held);
     let boxed: Box<dyn Ledger> = Box::new(account);

@@ -11,7 +11,7 @@ type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 #[tenure::locked(key = "boxed:{id}")]
 fn boxed(client: &Client, id: u32) -> Pin<Box<dyn Future<Output = Result<u32, Error>> + Send + '_>> {
     Box::pin(async move {
-        assert!(client.lock("lock:boxed:7")?.try_lock().await?.is_none());
+        assert!(client.lock("boxed:7")?.try_lock().await?.is_none());
         if id == 0 {
             return Ok(1);
         }
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Error> {
     let client = Client::new(Memory::new())?;
     tenure::set_client(client.clone())?;
     let future = boxed(&client, 7);
-    assert!(client.lock("lock:boxed:7")?.try_lock().await?.is_some());
+    assert!(client.lock("boxed:7")?.try_lock().await?.is_some());
     assert_eq!(future.await?, 7);
     assert_eq!(alias("a").await?, "a!");
     Ok(())

@@ -52,7 +52,7 @@ async fn main() -> Result<(), Error> {
     tenure::set_client(client.clone())?;
     assert_eq!(search(21).await?, Some(2));
     assert_eq!(search(29).await?, None);
-    assert!(client.lock("lock:search")?.try_lock().await?.is_some());
+    assert!(client.lock("search")?.try_lock().await?.is_some());
     unit(true).await;
     unit(false).await;
     let joined = std::thread::spawn(|| Ok::<_, Error>([plain(4)?, plain(3)?, plain(7)?])).join();

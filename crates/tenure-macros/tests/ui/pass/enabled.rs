@@ -10,7 +10,7 @@ struct Settings {
 
 #[tenure::locked(key = "switched", client = client, enabled = settings.locks)]
 async fn switched(client: &Client, settings: &Settings) -> Result<bool, Error> {
-    Ok(client.lock("lock:switched")?.try_lock().await?.is_none())
+    Ok(client.lock("switched")?.try_lock().await?.is_none())
 }
 
 #[tenure::locked(key = "switched", enabled = cfg!(any()))]

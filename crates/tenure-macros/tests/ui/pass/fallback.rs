@@ -45,7 +45,7 @@ async fn main() -> Result<(), Error> {
     let client = Client::new(Memory::new())?;
     let mut shop = Shop { client: client.clone(), name: "corner" };
     assert_eq!(shop.visit(7, vec!["a".into()]).await, "a corner 7");
-    let held = client.lock("lock:shop:7")?.lock().await?;
+    let held = client.lock("shop:7")?.lock().await?;
     assert_eq!(shop.visit(7, vec!["a".into()]).await, "corner closed 7 1");
     let (said, shop) = std::thread::spawn(move || (shop.visit_blocking(7), shop)).join().expect("no panic");
     assert_eq!((said?, shop.name), (107, "closed"));

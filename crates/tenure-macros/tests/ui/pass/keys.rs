@@ -27,17 +27,17 @@ async fn holds(client: &Client, key: &str) -> Result<(), Error> {
 
 #[tenure::locked(key = "{order.id}:{order.id()}:{order.lines[0].1}", client = client)]
 async fn fields_and_calls(client: &Client, order: &Order) -> Result<(), Error> {
-    holds(client, "lock:7:7:book").await
+    holds(client, "7:7:book").await
 }
 
 #[tenure::locked(key = "{pair.0}/{pair.1.0}/{(*count) + 1}", client = client)]
 async fn tuples(client: &Client, pair: (u8, (u8,)), count: &u8) -> Result<(), Error> {
-    holds(client, "lock:1/2/4").await
+    holds(client, "1/2/4").await
 }
 
 #[tenure::locked(key = "{crate::REGION}#{self::REGION};{REGION}", client = client)]
 async fn constants(client: &Client) -> Result<(), Error> {
-    holds(client, "lock:eu#eu;eu").await
+    holds(client, "eu#eu;eu").await
 }
 
 #[tenure::locked(key = "{a}:{b}", client = client)]
@@ -57,7 +57,7 @@ async fn braces(client: &Client, id: u8) -> Result<(), Error> {
 
 #[tenure::locked(key = "{map[\"a\"]}|{map.values().max().copied().unwrap_or_default()}", client = client)]
 async fn texts(client: &Client, map: &BTreeMap<&str, u8>) -> Result<(), Error> {
-    holds(client, "lock:1|2").await
+    holds(client, "1|2").await
 }
 
 struct Once<'a>(&'a Cell<u32>);
@@ -71,13 +71,13 @@ impl Display for Once<'_> {
 
 #[tenure::locked(key = "{shown}", client = client)]
 async fn once(client: &Client, shown: Once<'_>) -> Result<u32, Error> {
-    holds(client, "lock:once").await?;
+    holds(client, "once").await?;
     Ok(shown.0.get())
 }
 
 #[tenure::locked(key = r"{a}\,{b}", client = client)]
 async fn patterns(client: &Client, (a, b): (u8, u8), [c, ..]: [u8; 2]) -> Result<u8, Error> {
-    holds(client, "lock:1\\,2").await?;
+    holds(client, "1\\,2").await?;
     Ok(a + b + c)
 }
 
@@ -87,8 +87,8 @@ async fn main() -> Result<(), Error> {
     fields_and_calls(&client, &Order { id: 7, lines: vec![(1, "book")] }).await?;
     tuples(&client, (1, (2,)), &3).await?;
     constants(&client).await?;
-    encoded(&client, "a:b", "c", "lock:a%3Ab:c").await?;
-    encoded(&client, "a", "b:c", "lock:a:b%3Ac").await?;
+    encoded(&client, "a:b", "c", "a%3Ab:c").await?;
+    encoded(&client, "a", "b:c", "a:b%3Ac").await?;
     raw(&client, "a/b:c", 7).await?;
     braces(&client, 7).await?;
     texts(&client, &BTreeMap::from([("a", 1), ("b", 2)])).await?;

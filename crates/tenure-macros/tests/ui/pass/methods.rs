@@ -14,7 +14,7 @@ struct Stock {
 impl Stock {
     #[tenure::locked(key = "{self.region}:{product}", client = self.client)]
     async fn by_reference(&self, product: u32) -> Result<u32, Error> {
-        assert!(self.client.lock("lock:eu:7")?.try_lock().await?.is_none());
+        assert!(self.client.lock("eu:7")?.try_lock().await?.is_none());
         Ok(self.left + product)
     }
 
@@ -47,7 +47,7 @@ impl Stock {
 
     #[tenure::locked(key = "{Self::name()}", client = client)]
     async fn without_self(client: &Client) -> Result<(), Error> {
-        assert!(client.lock("lock:stock")?.try_lock().await?.is_none());
+        assert!(client.lock("stock")?.try_lock().await?.is_none());
         Ok(())
     }
 

@@ -12,7 +12,7 @@ async fn outer(client: &Client) -> Result<u32, Error> {
 
 #[tenure::locked(key = "inner", client = client)]
 async fn inner(client: &Client) -> Result<u32, Error> {
-    assert!(client.lock("lock:outer")?.try_lock().await?.is_none());
+    assert!(client.lock("outer")?.try_lock().await?.is_none());
     Ok(1)
 }
 
@@ -28,8 +28,8 @@ async fn again(client: &Client, depth: u32) -> Result<u32, Error> {
 #[tenure::locked(key = "second", client = client)]
 #[tenure::locked(key = "first", client = client)]
 async fn both(client: &Client) -> Result<(), Error> {
-    assert!(client.lock("lock:first")?.try_lock().await?.is_none());
-    assert!(client.lock("lock:second")?.try_lock().await?.is_none());
+    assert!(client.lock("first")?.try_lock().await?.is_none());
+    assert!(client.lock("second")?.try_lock().await?.is_none());
     Ok(())
 }
 
@@ -38,6 +38,6 @@ async fn main() -> Result<(), Error> {
     let client = Client::new(Memory::new())?;
     assert_eq!(outer(&client).await?, 4);
     both(&client).await?;
-    assert!(client.lock("lock:outer")?.try_lock().await?.is_some());
+    assert!(client.lock("outer")?.try_lock().await?.is_some());
     Ok(())
 }

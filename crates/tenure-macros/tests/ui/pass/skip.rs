@@ -41,7 +41,7 @@ async fn main() -> Result<(), Error> {
     assert_eq!(tick().await.map_err(|error| error.kind()), Err(ErrorKind::Invalid), "no client is not busy");
     let client = Client::new(Memory::new())?;
     tenure::set_client(client.clone())?;
-    let held = client.lock("lock:tick")?.lock().await?;
+    let held = client.lock("tick")?.lock().await?;
     tick().await?;
     assert_eq!(count().await?, None);
     bare().await;
