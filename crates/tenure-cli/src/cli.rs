@@ -36,7 +36,7 @@ Examples:
   tenure run nightly-backup -- ./backup.sh --all
   tenure run --no-wait report -- ./report.sh        # exit code 75 if held
   tenure run --lease 10s --wait 1m deploy -- make deploy
-  tenure --url redis://db1 run --no-wait --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
+  tenure --url redis://db1 run --no-wait --busy-ok --at-least 55s minutely -- ./tick.sh   # once a minute, on one host
   tenure run --on-lost 'logger deploy lost its lock' deploy -- ./deploy.sh
   tenure run account:3 account:7 -- ./transfer.sh   # both, or neither; in any order
   tenure run --policy nightly.toml --wait 1m report -- ./report.sh
@@ -265,6 +265,10 @@ pub(crate) struct Run {
     /// Give up at once if somebody else holds the lock
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// If the lock is not free in time, say nothing and exit with 0: on all hosts but one, that is how a job ends that only one
+    /// of them is to do
+    #[arg(long)]
+    pub(crate) busy_ok: bool,
     /// Ask again by this policy instead of being woken: `fixed(100ms)`, `linear(100ms, tries=10)`, which adds up to 50ms to
     /// each pause, or `exponential(60ms, max=2s, tries=100)`
     #[arg(long, value_name = "RETRY", conflicts_with = "no_wait", value_parser = retry::any)]

@@ -9,6 +9,7 @@ crate::on_every_store!(
     the_commands_code_is_ours,
     a_command_that_a_signal_killed_counts_from_128,
     a_busy_lock_is_75,
+    a_busy_lock_is_no_failure_to_those_who_say_so,
     a_command_that_cannot_be_run_is_126_or_127,
     what_fails_to_start_releases_the_lock,
     the_status_tells_ours_from_the_commands,
@@ -47,6 +48,26 @@ fn a_busy_lock_is_75(store: &Store) {
         refused(&said, 75, &["key=`k`", "holder=`sh on ", &named, "held_for="]);
     }
     refused(&store.run(&["wait", "--wait", "50ms", "k"]), 75, &["key=`k`", &named]);
+}
+
+fn a_busy_lock_is_no_failure_to_those_who_say_so(store: &Store) {
+    let run = |args: &[&str], command: &[&str]| {
+        store.run(&[&["run", "--busy-ok", "--status-fd", "1"], args, &["--"], command].concat())
+    };
+    // All else is told as ever, the command's own 75 too.
+    let said = run(&["k"], &["sh", "-c", "exit 75"]);
+    assert_eq!((said.code, &said.json()["outcome"]), (75, &"exited".into()), "{said:?}");
+    assert_eq!(run(&["k"], &["no-such-command"]).code, 127);
+    let _holder = store.hold("k");
+    for args in [["--no-wait", "k"].as_slice(), &["--wait", "50ms", "k"], &["--no-wait", "j", "k"]] {
+        let said = run(args, &["echo", "ran"]);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+        let status = said.json();
+        assert_eq!((&status["outcome"], &status["code"]), (&"not-acquired".into(), &0.into()), "{status}");
+    }
+    let down = "redis://127.0.0.1:1";
+    let said = Said::of(&mut tenure(&["--url", down, "run", "--busy-ok", "--wait", "100ms", "k", "--", "true"]));
+    refused(&said, 69, &[]);
 }
 
 fn a_command_that_cannot_be_run_is_126_or_127(store: &Store) {

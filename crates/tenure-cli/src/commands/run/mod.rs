@@ -38,6 +38,9 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
                 Err(failure) => Err(failure),
             };
             report.finish(&outcome);
+            if is_fine(&args, &outcome) {
+                report.passed();
+            }
             if let Err(failure) = status.write(&report) {
                 output::fail(&failure);
             }
@@ -46,6 +49,7 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
         Err(failure) => Err(failure),
     };
     match outcome {
+        _ if is_fine(&args, &outcome) => ExitCode::SUCCESS,
         Ok(ended) => {
             if ended == (End { how: How::Killed(INTERRUPT), had_terminal: true }) && !child::leads_own_group() {
                 // Without us, the whole job would have got Ctrl-C, and the script in it would have seen us die of it.
@@ -64,6 +68,11 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: Run) -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Whether nothing was done, and nobody minds: another has the lock. A store that fails is never that.
+fn is_fine(args: &Run, outcome: &Result<End, Failure>) -> bool {
+    args.busy_ok && outcome.as_ref().is_err_and(|failure| failure.reason == Reason::NotAcquired)
 }
 
 /// How the command ended, if the lock was held all the time.
