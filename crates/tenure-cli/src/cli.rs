@@ -290,8 +290,8 @@ pub(crate) struct Run {
     /// What to run, by `sh -c`, if the lock is lost; it finds the reason in `TENURE_LOST`
     #[arg(long, value_name = "CMD")]
     pub(crate) on_lost: Option<String>,
-    /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most;
-    /// 0s kills at once [default: a quarter of the lease]
+    /// How long the command has between SIGTERM and SIGKILL if the lock is lost: a third of the lease at most, and 3s where the
+    /// lock is gone already (released by force, or forgotten by the store); 0s kills at once [default: a quarter of the lease]
     #[arg(long, value_name = "D", value_parser = duration::any)]
     pub(crate) kill_after: Option<Duration>,
     /// Write how it ended, as one line of JSON, to this file descriptor

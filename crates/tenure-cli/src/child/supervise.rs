@@ -15,6 +15,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How long a last renewal may take before we stop.
 const RENEW: Duration = Duration::from_millis(200);
+/// How long a command has, at the most, once somebody else may be in: for a last word, not for its work.
+const LAST_WORD: Duration = Duration::from_secs(3);
 /// How long the minder may take to go.
 const SEE_OFF: Duration = Duration::from_millis(100);
 
@@ -244,7 +246,12 @@ impl Supervisor<'_> {
     fn lose(&mut self, state: &mut State<'_>, why: Loss, clock: &Clock) {
         // The lease that we last knew of still bounds what is left; if it is over, there is no time for grace.
         let left = earlier(state.ends, self.slack).since(clock.now());
-        let kill_at = clock.now().plus(self.grace.min(left));
+        let grace = match why {
+            // The store may have let the next one in before we heard of it.
+            Loss::Gone | Loss::Forced => self.grace.min(LAST_WORD),
+            _ => self.grace,
+        };
+        let kill_at = clock.now().plus(grace.min(left));
         self.terminate(state, &why.to_string(), kill_at);
         if left.is_zero() {
             kill(state.group, Signal::KILL);

@@ -9,6 +9,7 @@ crate::on_every_store!(
     a_forced_release_stops_the_command,
     what_ignores_sigterm_is_killed_after_the_grace,
     without_grace_it_is_killed_at_once,
+    where_others_may_be_in_the_grace_is_short,
     grandchildren_are_stopped_too,
     the_grace_is_for_grandchildren_as_well,
     on_lost_is_run,
@@ -59,7 +60,16 @@ fn without_grace_it_is_killed_at_once(store: &Store) {
     let mut running = start(store, &["--lease", "10m", "--kill-after", "0s"], DEAF);
     let (command, grandchild) = (running.number(), running.number());
     force(store);
-    // Unless it was said, it would have two and a half minutes.
+    gone(command);
+    gone(grandchild);
+    assert_eq!(running.end().code, 73);
+}
+
+fn where_others_may_be_in_the_grace_is_short(store: &Store) {
+    let mut running = start(store, &["--lease", "10m", "--kill-after", "3m"], DEAF);
+    let (command, grandchild) = (running.number(), running.number());
+    force(store);
+    // Three minutes beside the next holder would be three minutes of double work.
     gone(command);
     gone(grandchild);
     assert_eq!(running.end().code, 73);
@@ -78,7 +88,7 @@ fn grandchildren_are_stopped_too(store: &Store) {
 
 fn the_grace_is_for_grandchildren_as_well(store: &Store) {
     // The command dies of SIGTERM at once; its grandchild needs a moment to put things in order.
-    let script = "(trap 'echo tidying; sleep 0.3; echo tidy; exit' TERM; echo up; while :; do sleep 0.05; done) & wait";
+    let script = "(trap 'echo tidying; sleep 0.1; echo tidy; exit' TERM; echo up; while :; do sleep 0.05; done) & wait";
     let args = ["run", "--kill-after", "5s", "k", "--", "bash", "-c", script];
     let mut running = Running::start(store.tenure(&args));
     assert_eq!(running.line(), "up");
