@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
     Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, Wanted,
+    StoreError, StoreErrorKind, Wanted, keep_apart,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -35,7 +35,7 @@ impl MySql {
         guarantees: &[Guarantee::Fencing, Guarantee::BetweenProcesses, Guarantee::BetweenMachines],
         caveat: "the re-entrant lock is a row lock, which ends with its connection: when that is cut, killed or \
                  silent for a second, or the server restarts, the next holder may be in before the last one is told, which \
-                 takes a third of the lease and a second at the most, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
+                 takes a quarter of a second, and a second more if nothing comes over it, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
                  looking every 10 to 250 ms; one server that is written to, and no Galera cluster: row locks are not replicated; \
                  every held or awaited re-entrant lock takes a connection",
     };
@@ -95,6 +95,8 @@ impl MySql {
 
 /// The life of the thread on which the connections live.
 fn live(desk: &Arc<Desk>, closed: oneshot::Receiver<()>, tell: &std::sync::mpsc::Sender<Handle>) {
+    // Renewals are made here.
+    keep_apart();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -12,7 +12,7 @@ use mysql_async::Opts;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pusher, StoreError, StoreErrorKind, Topic};
+use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pusher, StoreError, StoreErrorKind, Topic, report};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -181,7 +181,7 @@ impl Desk {
         match session.let_go(until).await {
             Ok(()) => self.state().resting.push((session, Instant::now())),
             // Its rows are free as soon as the server knows that it is gone.
-            Err(failure) => tracing::debug!(?failure, "a session that did not let go is closed"),
+            Err(failure) => report(move || tracing::debug!(?failure, "a session that did not let go is closed")),
         }
     }
 
@@ -205,7 +205,7 @@ impl Desk {
                 // By itself, for it may take long.
                 tokio::spawn(async move {
                     if let Err(failure) = desk.sweep().await {
-                        tracing::debug!(?failure, "what nobody uses any more could not be swept out");
+                        report(move || tracing::debug!(?failure, "what nobody uses any more could not be swept out"));
                     }
                 });
             }

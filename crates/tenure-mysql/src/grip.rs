@@ -1,16 +1,21 @@
 //! A grip: a session that has the row of a lock for a claim of ours, and what keeps it.
 //!
-//! The server ends a session that is silent for a lease; we show it a sign of life three times in that time, and see by the
-//! same whether the session is still there. When the lease is over, and nobody has renewed it, we let go by ourselves.
+//! The server ends a session that is silent for a lease. So whatever makes a claim last goes over its session too: a guard never
+//! believes in more than its session has been given. Between renewals we ask the session for a sign of life, by which we see
+//! that it is still there. When the lease is over, and nobody has renewed it, we let go by ourselves.
 
 use crate::desk::Desk;
+use crate::error::Failure;
 use crate::session::Session;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tenure_core::{Claim, Key};
+use tenure_core::{Claim, Key, report};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+/// How often a session is asked for a sign of life at the least. One that was closed is noticed then, for the driver does not
+/// tell of it before it is asked.
+const BEAT: Duration = Duration::from_millis(250);
 /// No sign of life is waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long the server may take to let go when a lease is over.
@@ -51,12 +56,18 @@ impl Grip {
         }
     }
 
-    /// Whether the session is still there.
-    pub(crate) async fn is_alive(&self, until: Instant) -> bool {
-        match self.session.lock().await.as_mut() {
-            Some(session) => session.beat(until).await.is_ok(),
-            None => false,
+    /// Makes the session last for a lease from now on, as the claim is to. Says whether it has one.
+    pub(crate) async fn prolong(&self, lease: Duration) -> Result<bool, Failure> {
+        let mut session = self.session.lock().await;
+        let Some(kept) = session.as_mut() else { return Ok(false) };
+        // What was promised before is not taken back.
+        let lasts = lease.max(self.span().until.duration_since(Instant::now()));
+        let prolonged = kept.lease(lasts, Instant::now() + PATIENCE).await;
+        if prolonged.is_err() {
+            // One that may be in the middle of an answer can be asked nothing more.
+            *session = None;
         }
+        prolonged.map(|()| true)
     }
 
     /// The row is let go of after so long, whatever was said before.
@@ -75,21 +86,46 @@ impl Desk {
         self.state().grips.get(&(key.clone(), claim.clone())).cloned()
     }
 
-    /// A claim is in for a lease. One that has no row keeps those of ours in that it stands under.
-    pub(crate) fn extend(&self, key: &Key, claim: &Claim, lease: Duration) {
-        match self.grip(key, claim) {
-            Some(grip) => grip.extend(lease),
-            None => {
-                let state = self.state();
-                let of_key = state.grips.iter().filter(|((other, _), _)| other == key);
-                of_key.for_each(|(_, grip)| grip.extend(lease));
+    /// By what a claim is in. One that has no row stands under those of ours that do.
+    fn grips(&self, key: &Key, claim: &Claim) -> Vec<(Claim, Arc<Grip>)> {
+        let state = self.state();
+        if let Some(grip) = state.grips.get(&(key.clone(), claim.clone())) {
+            return vec![(claim.clone(), Arc::clone(grip))];
+        }
+        let of_key = state.grips.iter().filter(|((other, _), _)| other == key);
+        of_key.map(|((_, claim), grip)| (claim.clone(), Arc::clone(grip))).collect()
+    }
+
+    /// A claim is in for a lease, if its session can be made to last for as long: says whether it can.
+    pub(crate) async fn extend(&self, key: &Key, claim: &Claim, lease: Duration) -> bool {
+        let mut lasts = true;
+        for (other, grip) in self.grips(key, claim) {
+            match grip.prolong(lease).await {
+                Ok(true) => grip.extend(lease),
+                // The claim is leaving.
+                Ok(false) => lasts = false,
+                Err(failure) => {
+                    self.lost(&(key.clone(), other), failure);
+                    lasts = false;
+                }
             }
+        }
+        lasts
+    }
+
+    /// The session by which a claim had its row is gone.
+    fn lost(&self, place: &(Key, Claim), failure: Failure) {
+        let error = failure.into_store();
+        report(move || tracing::warn!(%error, "a session that had locks is gone, and they with it"));
+        self.state().grips.remove(place);
+        if let Some(pusher) = self.pusher() {
+            pusher.gone(&place.1);
         }
     }
 
     /// A claim has the row by this session, for a lease.
     pub(crate) fn hold(self: &Arc<Self>, key: &Key, claim: &Claim, session: Session, lease: Duration) {
-        let span = Span { is_over: false, is_kept: false, until: Instant::now() + lease, every: lease / 3 };
+        let span = Span { is_over: false, is_kept: false, until: Instant::now() + lease, every: BEAT.min(lease / 3) };
         let grip = Arc::new(Grip {
             name: session.name.clone(),
             session: tokio::sync::Mutex::new(Some(session)),
@@ -136,15 +172,17 @@ async fn keep(desk: Weak<Desk>, place: (Key, Claim), grip: Arc<Grip>) {
             }
             return;
         }
-        let mut session = grip.session.lock().await;
-        let Some(kept) = session.as_mut() else { return };
-        if let Err(failure) = kept.beat(Instant::now() + PATIENCE).await {
-            tracing::warn!(error = %failure.into_store(), "a session that had locks is gone, and they with it");
-            *session = None;
-            desk.state().grips.remove(&place);
-            if let Some(pusher) = desk.pusher() {
-                pusher.gone(&place.1);
+        let beat = {
+            let mut session = grip.session.lock().await;
+            let Some(kept) = session.as_mut() else { return };
+            let beat = kept.beat(Instant::now() + PATIENCE).await;
+            if beat.is_err() {
+                *session = None;
             }
+            beat
+        };
+        if let Err(failure) = beat {
+            desk.lost(&place, failure);
             return;
         }
     }

@@ -6,6 +6,7 @@ use crate::name::name;
 use crate::session::{Row, Session, Wait};
 use crate::sheet::{Ask, Ground};
 use crate::steps;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::kernel::Stay;
@@ -42,8 +43,10 @@ impl Desk {
             }
             Operation::Renew { claim, lease } | Operation::Reenter { claim, lease, .. } => {
                 let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
-                if let Outcome::Renewed | Outcome::Granted(_) = &outcome {
-                    self.extend(key, claim, *lease);
+                if let Outcome::Renewed | Outcome::Granted(_) = &outcome
+                    && !self.extend(key, claim, *lease).await
+                {
+                    return Ok(Outcome::NotHeld);
                 }
                 Ok(outcome)
             }
@@ -54,7 +57,7 @@ impl Desk {
     async fn acquire(self: &Arc<Self>, asker: &Asker<'_>, under: &[Claim], until: Instant) -> Result<Outcome, Failure> {
         let Asker { key, claim, operation, lease, stay } = asker;
         if let Some(grip) = self.grip(key, claim) {
-            if grip.is_alive(until).await {
+            if let Ok(true) = grip.prolong(*lease).await {
                 // It asks once more: the row is its own.
                 let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
                 match outcome {
@@ -76,7 +79,7 @@ impl Desk {
             _ => self.step(&ask, until).await?.outcome,
         };
         match (&outcome, stay) {
-            (Outcome::Granted(_), _) => self.extend(key, claim, *lease),
+            (Outcome::Granted(_), _) => _ = self.extend(key, claim, *lease).await,
             (Outcome::Busy(_), Stay::Waits | Stay::Waited { .. }) => self.wait_for(key),
             _ => {}
         }
@@ -163,7 +166,7 @@ impl Desk {
     ) -> Result<Outcome, Failure> {
         let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
         match (&outcome, self.grip(key, claim)) {
-            (Outcome::StillHeld(_), Some(grip)) => grip.extend(lease),
+            (Outcome::StillHeld(_), Some(_)) => _ = self.extend(key, claim, lease).await,
             // Nobody gets the row before the time is over, whoever asks for it in a transaction included.
             (Outcome::Kept, Some(grip)) => grip.end_in(keep),
             (_, Some(_)) => self.leave(key, claim, until).await,
@@ -184,16 +187,14 @@ impl Desk {
             .map(|(Renewal { kind, key, .. }, operation)| Ask { kind: *kind, key, operation, ground: Ground::Sheet })
             .collect();
         let done = steps::step_all(&self.sides, &asks, until, false).await?;
-        let mut held = Vec::with_capacity(done.len());
-        for (renewal, done) in renewals.iter().zip(&done) {
-            let still = done.outcome == Outcome::Renewed;
-            if still {
-                self.holds_for(renewal.lease);
-                self.extend(&renewal.key, &renewal.claim, renewal.lease);
+        let lasts = renewals.iter().zip(&done).map(async |(renewal, done)| {
+            if done.outcome != Outcome::Renewed {
+                return false;
             }
-            held.push(still);
-        }
-        Ok(held)
+            self.holds_for(renewal.lease);
+            renewal.kind != Kind::Reentrant || self.extend(&renewal.key, &renewal.claim, renewal.lease).await
+        });
+        Ok(join_all(lasts).await)
     }
 
     /// Frees a lock by force: the session that has the row is ended.

@@ -80,14 +80,16 @@ impl Session {
         }
     }
 
-    /// Is left alone by the server for a lease, and ended by it after that.
+    /// Is left alone by the server for a lease from now on at least, and ended by it after that. The server counts from the
+    /// last command, so there always is one.
     pub(crate) async fn lease(&mut self, lease: Duration, until: Instant) -> Result<(), Failure> {
         let idle = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);
-        if idle != self.idle {
-            let statement = format!("SET SESSION wait_timeout = {idle}");
-            in_time(until, async { Ok(self.conn.query_drop(statement).await?) }).await?;
-            self.idle = idle;
+        if idle == self.idle {
+            return self.beat(until).await;
         }
+        let statement = format!("SET SESSION wait_timeout = {idle}");
+        in_time(until, async { Ok(self.conn.query_drop(statement).await?) }).await?;
+        self.idle = idle;
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::session::{Row, Session, Wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tenure_core::{Key, Kind, Topic};
+use tenure_core::{Key, Kind, Topic, report};
 use tokio::time::Instant;
 
 /// Whoever waits asks once a second; a wait that nobody has asked about for so long is given up.
@@ -100,7 +100,8 @@ impl Desk {
             Waiting { session: Some(session), .. } => {
                 if let Err(failure) = self.end(&session, until).await {
                     // It ends by itself when its own time is over.
-                    tracing::debug!(error = %failure.into_store(), "a wait could not be ended in the server");
+                    let error = failure.into_store();
+                    report(move || tracing::debug!(%error, "a wait could not be ended in the server"));
                 }
             }
             Waiting { .. } => {}
@@ -140,7 +141,10 @@ async fn wait(desk: Arc<Desk>, key: Key, number: u64) {
         Ok(None) => {}
         Err(failure) => {
             let error = failure.into_store();
-            tracing::debug!(%error, %key, "the wait in the server has ended, whoever waits looks by itself");
+            let waited = key.clone();
+            report(move || {
+                tracing::debug!(%error, key = %waited, "the wait in the server has ended, whoever waits looks by itself");
+            });
             let mut state = desk.state();
             if state.waits.get(&key).is_some_and(|waiting| waiting.number == number) {
                 state.waits.remove(&key);

@@ -11,7 +11,7 @@ use crate::table;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::{Claim, Key, Kind, Port, Pusher, Topic};
+use tenure_core::{Claim, Key, Kind, Port, Pusher, Topic, report};
 use tokio::time::Instant;
 
 /// How often is looked at first, and at the last.
@@ -101,7 +101,7 @@ pub(crate) async fn listen(mysql: &MySql, mut port: Port) {
                 pause = if changed { SHORTEST } else { (pause * 2).min(LONGEST) };
             }
             Err(error) => {
-                tracing::debug!(%error, "what is waited for could not be looked at");
+                report(move || tracing::debug!(%error, "what is waited for could not be looked at"));
                 // Everyone looks by itself until we can again.
                 if !seen.is_empty() {
                     seen.clear();
@@ -130,7 +130,7 @@ async fn tell_forced(mysql: &MySql, port: &Port, pusher: &Pusher) {
         Err(error) => Err(error),
     };
     if let Err(error) = told {
-        tracing::debug!(%error, "notices could not be looked for");
+        report(move || tracing::debug!(%error, "notices could not be looked for"));
     }
 }
 

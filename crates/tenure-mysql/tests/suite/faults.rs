@@ -5,11 +5,12 @@ use crate::support::{
     LEASE, PATIENCE, blocked, client, client_for, eventually, gets_in, holding_session, ms, soon, until_blocked,
 };
 use std::time::{Duration, Instant};
-use tenure_core::{Client, Guard, Loss};
+use tenure_core::{Client, Guard, Loss, Options};
 use tenure_testkit::{FaultProxy, MariaDbServer};
 use tokio::task::JoinHandle;
 
-/// A holder whose connection is gone is told within a third of the lease and a second, on a machine with something to spare.
+/// A holder whose connection is gone is told within a quarter of a second, and a second more if nothing comes over it, on a
+/// machine with something to spare.
 const TOLD_WITHIN: Duration = Duration::from_millis(2000 + 700);
 
 /// What a proxy is told to do.
@@ -56,6 +57,60 @@ async fn a_killed_connection_loses_the_lock_and_the_holder_is_told() {
     server.kill_session(holding_session(&server, "k"));
     is_told(&guard, Instant::now()).await;
     goes_on(guard, waiting, &holder).await;
+}
+
+/// However long the lease is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_connection_is_noticed_long_before_the_next_renewal() {
+    let server = MariaDbServer::start();
+    let holder = client_for(&server.url(), Duration::from_secs(60)).await;
+    for _ in 0..3 {
+        let guard = gets_in(&holder, "k").await;
+        let began = Instant::now();
+        server.kill_session(holding_session(&server, "k"));
+        assert_eq!(soon("the holder is told", guard.lost()).await, Loss::Gone);
+        // Renewals are 20 s apart.
+        assert!(began.elapsed() < Duration::from_secs(5), "told only after {:?}", began.elapsed());
+    }
+}
+
+/// The server ends a session by when it last heard of it. A holder believes in a renewal, so a renewal has to be heard of there,
+/// and not only be written down on another connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_is_heard_of_by_the_session_that_has_the_row() {
+    let server = MariaDbServer::start();
+    let holder = client_for(&server.url(), Duration::from_secs(60)).await;
+    let guard = gets_in(&holder, "k").await;
+    let session = holding_session(&server, "k");
+    let idle = || {
+        let idle = format!("SELECT ROUND(TIME_MS) FROM information_schema.PROCESSLIST WHERE ID = {session}");
+        ms(server.one(&idle).parse().unwrap())
+    };
+    for _ in 0..20 {
+        eventually("it was silent for a moment", PATIENCE, || idle() >= ms(50)).await;
+        let began = Instant::now();
+        guard.renew().await.unwrap();
+        let silent = idle();
+        assert!(silent <= began.elapsed() + ms(2), "silent for {silent:?}, renewed {:?} ago", began.elapsed());
+    }
+}
+
+/// Who goes in again for longer is in for longer: its session lasts as long as it believes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_lasts_as_long_as_the_longest_lease_that_it_gave() {
+    let server = MariaDbServer::start();
+    let proxy = FaultProxy::start(server.addr());
+    let (holder, other) = (behind(&proxy, ms(1000)).await, client(&server.url()).await);
+    let guard = gets_in(&holder, "k").await;
+    let longer = Options::new().lease(Duration::from_secs(30));
+    let again = guard.reenter_with(longer).await.unwrap();
+    assert!(again.remaining() > Duration::from_secs(20));
+    let waiting = waits(&other, "k");
+    until_blocked(&server, 1).await;
+    proxy.hang();
+    is_told(&again, Instant::now()).await;
+    assert!(!waiting.is_finished(), "somebody was in before the holder was told");
+    waiting.abort();
 }
 
 /// An administrator who ends whoever waits costs nobody a lock.
