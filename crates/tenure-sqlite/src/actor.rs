@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure_core::{StoreError, StoreErrorKind};
+use tenure_core::{StoreError, StoreErrorKind, keep_apart, report};
 use tokio::sync::oneshot;
 
 /// Which work goes first.
@@ -89,11 +89,11 @@ impl Actor {
         let put = self.put(Lane::Second, move |desk| {
             let until = Instant::now() + within;
             if let Err(error) = patience::with(until, &ticket, || desk.work(work)) {
-                tracing::debug!(%error, "something that nobody waits for was not done");
+                report(move || tracing::debug!(%error, "something that nobody waits for was not done"));
             }
         });
         if let Err(error) = put {
-            tracing::debug!(%error, "something that nobody waits for was not done");
+            report(move || tracing::debug!(%error, "something that nobody waits for was not done"));
         }
     }
 
@@ -132,12 +132,14 @@ impl Lanes {
     /// The thread: does what comes until no more can.
     fn work(&self) {
         let Some(mut desk) = self.lock().desk.take() else { return };
+        // Renewals are made here.
+        keep_apart();
         loop {
             let calls = desk.ring_again();
             match self.next(calls) {
                 Next::Job(job) => {
                     if catch_unwind(AssertUnwindSafe(|| job(&mut desk))).is_err() {
-                        tracing::error!("a piece of work panicked, the file is opened anew");
+                        report(|| tracing::error!("a piece of work panicked, the file is opened anew"));
                         desk.close();
                     }
                 }

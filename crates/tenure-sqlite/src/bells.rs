@@ -16,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tenure_core::{StoreError, StoreErrorKind};
+use tenure_core::{StoreError, StoreErrorKind, report};
 
 /// The longest thing that is said by a bell: a word and a key, with room to spare.
 pub(crate) const LONGEST: usize = 4096;
@@ -145,7 +145,10 @@ impl Bells {
     fn try_ring(&self, client: &str, words: &str) -> bool {
         match self.voice.send_to(words.as_bytes(), self.path_of(client)) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-            Err(error) => tracing::debug!(%error, client, "a bell could not be rung"),
+            Err(error) => {
+                let client = client.to_owned();
+                report(move || tracing::debug!(%error, client, "a bell could not be rung"));
+            }
             Ok(_) => {}
         }
         true

@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
-use tenure_core::StoreError;
+use tenure_core::{StoreError, report};
 use tokio::sync::watch;
 
 /// The path, and the file while it is open.
@@ -30,7 +30,8 @@ impl Desk {
         // A file that was deleted or replaced goes on living for those who have it open, and they would lock each other
         // out of nothing.
         if let Some(file) = self.file.take_if(|file| !file.is_in_place()) {
-            tracing::warn!(path = %self.path.display(), "the file or what lies beside it was removed, grants may be gone");
+            let path = self.path.display().to_string();
+            report(move || tracing::warn!(path, "the file or what lies beside it was removed, grants may be gone"));
             file.bells.ring_all(LOOK);
         }
         let done = match &mut self.file {

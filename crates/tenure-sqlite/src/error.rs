@@ -80,7 +80,7 @@ impl Failure {
             Self::Said(error) => return error.clone(),
             Self::Io(error) => return from_io(error, path),
             Self::Sqlite(error) | Self::Commit(error) => said(error),
-            Self::MustLast => "a token above the ceiling".to_owned(),
+            Self::MustLast => "something that outlives a power loss".to_owned(),
             Self::Torn => String::new(),
         };
         let (whole, path) = (path, path.display());

@@ -11,13 +11,13 @@ use rusqlite::{Connection, OpenFlags};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use tenure_core::kernel::Time;
-use tenure_core::{StoreError, StoreErrorKind};
+use tenure_core::{StoreError, StoreErrorKind, report};
 
 /// Whether a power loss may undo what is written.
 ///
-/// It may undo everything but the ceiling of tokens. A machine that lost its power has lost its holders too, and the next
-/// boot ends all leases, so that neither a grant nor a release need be found again; but a token that was handed out must
-/// never be handed out again, and the wall clock may come back behind.
+/// It may undo everything but the ceiling of tokens and what outlives a boot. A machine that lost its power has lost its
+/// holders too, and the next boot ends all leases, so that neither a grant nor a release need be found again; but a token
+/// that was handed out must never be handed out again, and the wall clock may come back behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lasting {
     /// It is on the disk before anybody is told.
@@ -102,8 +102,9 @@ impl File {
                 );
                 return Err(StoreError::new(StoreErrorKind::Unsupported, message).into());
             }
+            self.end_leases()?;
             self.db.execute_batch(
-                "DELETE FROM locks; DELETE FROM waiters; DELETE FROM clients;
+                "DELETE FROM waiters; DELETE FROM clients;
                  UPDATE meta SET value = (SELECT max(value) FROM meta WHERE name IN ('watermark', 'ceiling'))
                  WHERE name = 'watermark'",
             )?;
@@ -173,7 +174,7 @@ impl Drop for File {
         if !self.parts.are_in_place()
             && let Err(error) = self.db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         {
-            tracing::warn!(%error, "a file that was replaced may be written to as it is closed");
+            report(move || tracing::warn!(%error, "a file that was replaced may be written to as it is closed"));
         }
     }
 }

@@ -29,9 +29,7 @@ impl File {
             let mut calls = Vec::new();
             if let Joint::Granted(grants) = &steps.joint {
                 for ((one, grant), (before, stepped)) in wanted.iter().zip(grants).zip(&steps.stepped) {
-                    if stepped.record != *before {
-                        file.store(&one.key, &stepped.record)?;
-                    }
+                    file.note(&one.key, before, &stepped.record)?;
                     calls.extend(file.calls(&one.key, &Outcome::Granted(*grant), &stepped.called)?);
                 }
                 if steps.watermark != watermark {

@@ -4,7 +4,7 @@ use crate::error::Failure;
 use crate::file::{File, Lasting};
 use crate::machine;
 use rusqlite::params;
-use tenure_core::kernel::{Record, Stepped, Time, step};
+use tenure_core::kernel::{Countdown, Record, Stepped, Time, step};
 use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token};
 
 /// How far the ceiling is raised: tokens follow the clock in microseconds, so that the disk is synced every ten seconds at
@@ -12,6 +12,8 @@ use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pattern, Renewal, Sight,
 const HEADROOM: Token = 10_000_000;
 /// How many records are read at a time for a listing: enough to make turns rare, few enough to let others have theirs.
 const PAGE: i64 = 500;
+/// The next records, by their keys. Those that would be forgotten are gone by then.
+const NEXT_KEPT: &str = "SELECT key, record FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2";
 
 /// A part of a listing.
 pub(crate) struct Page {
@@ -82,13 +84,44 @@ impl File {
         let watermark = if tokens { self.meta("watermark")?.max(machine::floor()) } else { 0 };
         // The time is told within the transaction: of two steps the later one sees the later time.
         let stepped = step(kind, before.clone(), operation, self.now(), watermark);
-        if stepped.record != before {
-            self.store(key, &stepped.record)?;
-        }
+        self.note(key, &before, &stepped.record)?;
         if tokens && stepped.watermark != watermark {
             self.hand_out(stepped.watermark)?;
         }
         Ok((stepped.outcome, stepped.called))
+    }
+
+    /// Writes down what has become of a lock. What outlives a boot is on the disk before anybody is told.
+    pub(crate) fn note(&self, key: &Key, before: &Record, after: &Record) -> Result<(), Failure> {
+        if lasting(after) != lasting(before) && !self.lasts() {
+            return Err(Failure::MustLast);
+        }
+        if after != before {
+            self.store(key, after)?;
+        }
+        Ok(())
+    }
+
+    /// Ends all that ends with a boot, whose moments mean nothing in the next one.
+    pub(crate) fn end_leases(&self) -> Result<(), Failure> {
+        let never = moment(Time::MAX);
+        self.db().execute("DELETE FROM locks WHERE forget < ?1", [never])?;
+        let (mut statement, mut after) = (self.db().prepare(NEXT_KEPT)?, Vec::new());
+        loop {
+            let page: Vec<(Vec<u8>, String)> = statement
+                .query_map(params![after, PAGE], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<Result<_, _>>()?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after.clone_from(last);
+            for (key, record) in page {
+                // What a later version has written is for that one to end.
+                let Ok(record) = record.parse::<Record>() else { continue };
+                let (supply, latch, fence) = lasting(&record);
+                let kept = Record { supply, latch: latch.cloned(), fence, ..Record::default() };
+                let statement = "UPDATE locks SET record = ?2 WHERE key = ?1";
+                self.db().prepare_cached(statement)?.execute(params![key, kept.to_string()])?;
+            }
+        }
     }
 
     /// Notes that a token is handed out.
@@ -176,6 +209,12 @@ impl File {
     }
 }
 
+/// What is kept of a lock until somebody removes it, over boots as well: how many permits there are, how often a latch is to be
+/// counted down, and the last of the tokens of its own.
+fn lasting(record: &Record) -> (Option<(Kind, i64)>, Option<&Countdown>, Token) {
+    (record.supply, record.latch.as_ref(), record.fence)
+}
+
 /// A key as the file has it: its bytes, which have one order and are never folded.
 pub(crate) fn bytes(key: &Key) -> &[u8] {
     key.as_str().as_bytes()
@@ -188,4 +227,50 @@ pub(crate) fn moment(time: Time) -> i64 {
 
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use crate::patience;
+    use crate::ticket::Ticket;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+    use tenure_core::kernel::{Counting, Stay, Supplying};
+    use tenure_core::{Clock, ManualClock};
+
+    /// Whether a power loss leaves what was told of an operation.
+    fn lasts(file: &File, kind: Kind, operation: &Operation) -> bool {
+        file.apply(kind, &Key::new(kind.name()).unwrap(), operation).unwrap();
+        file.lasts()
+    }
+
+    fn acquire(number: u64) -> Operation {
+        let claim = Claim::new("client", number);
+        Operation::Acquire { claim, under: Vec::new(), lease: Duration::from_secs(60), stay: Stay::No }
+    }
+
+    #[test]
+    fn what_outlives_a_boot_is_synced_and_what_does_not_is_not() {
+        let soon = Instant::now() + Duration::from_secs(60);
+        patience::with(soon, &Arc::new(Ticket::default()), || {
+            let directory = tempfile::tempdir().unwrap();
+            let machine = Machine::pretended("boot", Clock::from(ManualClock::new()));
+            let file = File::open(&directory.path().join("locks"), &machine).unwrap();
+            // The first token raises the ceiling.
+            assert!(lasts(&file, Kind::Reentrant, &acquire(1)));
+            let renew = Operation::Renew { claim: Claim::new("client", 1), lease: Duration::from_secs(60) };
+            assert!(!lasts(&file, Kind::Reentrant, &renew));
+            for (kind, operation) in [
+                (Kind::Fenced, acquire(2)),
+                (Kind::Semaphore, Operation::Supply(Supplying::Set(3))),
+                (Kind::Latch, Operation::Count(Counting::Set(2))),
+                (Kind::Latch, Operation::Count(Counting::Down(None))),
+            ] {
+                assert!(lasts(&file, kind, &operation), "{operation:?}");
+                assert!(!lasts(&file, Kind::Reentrant, &renew), "{operation:?}");
+            }
+        });
+    }
 }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use tenure_core::{StoreError, StoreErrorKind};
+use tenure_core::{StoreError, StoreErrorKind, report};
 
 /// The longest end that SQLite or we give to the file's name.
 const LONGEST_END: &str = "-journal";
@@ -131,7 +131,7 @@ fn refuse_long(whole: &Path) -> Result<(), Failure> {
 /// Makes the name of a new file last; what is in it SQLite syncs. Who may not read the directory goes without.
 fn sync(directory: &Path) {
     if let Err(error) = fs::File::open(directory).and_then(|directory| directory.sync_all()) {
-        tracing::debug!(%error, "the directory of a new file was not synced");
+        report(move || tracing::debug!(%error, "the directory of a new file was not synced"));
     }
 }
 

@@ -8,7 +8,7 @@ use crate::line::{CALL, FORCED, FREE, LOOK, TURN};
 use std::future::pending;
 use std::pin::Pin;
 use std::time::Duration;
-use tenure_core::{Claim, HeldBack, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic};
+use tenure_core::{Claim, HeldBack, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic, report};
 use tokio::net::UnixDatagram;
 use tokio::sync::watch;
 
@@ -34,16 +34,28 @@ pub(crate) async fn listen(sqlite: &Sqlite, mut port: Port) {
                 // The file may be another than it was, and notices may have been missed: ask about every hold.
                 pusher.may_have_forgotten();
                 let error = hear(sqlite, &bell, openings, &mut port).await;
-                tracing::debug!(%error, "the bell is not heard any more");
+                report(move || tracing::debug!(%error, "the bell is not heard any more"));
                 // From now on calls are missed: everyone looks again, and by themselves until we hear again.
                 pusher.interrupted();
             }
             Err(error) => {
                 failures += 1;
-                tracing::debug!(%error, failures, "no bell for wake-ups");
+                report(move || tracing::debug!(%error, failures, "no bell for wake-ups"));
             }
         }
-        tokio::time::sleep(Duration::from_millis(10 << failures.min(7))).await;
+        forget_while(&mut port, tokio::time::sleep(Duration::from_millis(10 << failures.min(7)))).await;
+    }
+}
+
+/// Lets go of what nobody waits for any more for as long as nothing is heard: without a bell too, which there may never be.
+async fn forget_while(port: &mut Port, pause: impl Future<Output = ()>) {
+    let mut pause = std::pin::pin!(pause);
+    loop {
+        tokio::select! {
+            () = &mut pause => return,
+            // The next bell is hung for all that is watched then.
+            _ = port.next() => {}
+        }
     }
 }
 
@@ -155,7 +167,10 @@ impl Ear<'_> {
                 }
                 self.pusher.may_have_forgotten();
             }
-            _ => tracing::debug!(words, "a bell that means nothing to this version"),
+            _ => {
+                let words = words.to_owned();
+                report(move || tracing::debug!(words, "a bell that means nothing to this version"));
+            }
         }
     }
 }

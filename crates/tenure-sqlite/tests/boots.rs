@@ -6,6 +6,7 @@ mod support;
 use std::fs;
 use std::time::Duration;
 use support::{LEASE, PATIENCE, Place, eventually, key, ms, soon};
+use tenure_core::kernel::{Counting, Supplying, Want};
 use tenure_core::{Backend, Claim, Client, Kind, ManualClock, Operation, Outcome, Stay, StoreErrorKind, Token};
 use tenure_sqlite::{Config, Sqlite};
 
@@ -58,6 +59,73 @@ async fn a_reboot_ends_every_lease_and_tokens_rise() {
 
     let same = on_boot(&place, "two");
     assert!(matches!(acquire(&same, 3).await, Outcome::Busy(_)), "the same boot goes on");
+    assert_eq!(place.integrity(), "ok");
+}
+
+async fn apply(backend: &Sqlite, kind: Kind, name: &str, operation: Operation) -> Outcome {
+    backend.apply(kind, &key(name), &operation, LEASE).await.unwrap()
+}
+
+fn acquiring(number: u64) -> Operation {
+    let claim = Claim::new("client", number);
+    Operation::Acquire { claim, under: Vec::new(), lease: Duration::from_secs(3600), stay: Stay::No }
+}
+
+fn taking(number: u64, permits: u32) -> Operation {
+    let (claim, want) = (Claim::new("client", number), Want::Some(permits));
+    Operation::Take { claim, want, of: None, lease: Duration::from_secs(3600), stay: Stay::No }
+}
+
+fn counting(counting: Counting) -> Operation {
+    Operation::Count(counting)
+}
+
+/// What somebody has set, and what was counted, is there after a reboot; who held any of it is not.
+#[tokio::test]
+async fn what_is_kept_for_ever_is_kept_over_a_reboot() {
+    let place = Place::new();
+    let before = on_boot(&place, "one");
+    let mut last = 0;
+    for number in 1..=3 {
+        let Outcome::Granted(grant) = apply(&before, Kind::Fenced, "fenced", acquiring(number)).await else {
+            panic!("not granted: {number}")
+        };
+        if number < 3 {
+            let release = Operation::Release {
+                claim: Claim::new("client", number),
+                left: 0,
+                change: 0,
+                lease: LEASE,
+                keep: Duration::ZERO,
+                cancel: None,
+            };
+            assert_eq!(apply(&before, Kind::Fenced, "fenced", release).await, Outcome::Released);
+        } else {
+            last = grant.token;
+        }
+    }
+    assert!(matches!(
+        apply(&before, Kind::Semaphore, "some", Operation::Supply(Supplying::Set(3))).await,
+        Outcome::Supply(_)
+    ));
+    assert!(matches!(apply(&before, Kind::Semaphore, "some", taking(10, 2)).await, Outcome::Granted(_)));
+    assert!(matches!(apply(&before, Kind::Latch, "latch", counting(Counting::Set(3))).await, Outcome::Latch(_)));
+    let id = Counting::Down(Some(Claim::new("client", 20)));
+    let Outcome::Latch(shut) = apply(&before, Kind::Latch, "latch", counting(id.clone())).await else { panic!() };
+    assert_eq!(shut.count, 2);
+    drop(before);
+
+    let after = on_boot(&place, "two");
+    reaches(&after).await;
+    // Three are to be had, for the two that were taken came back with the boot.
+    assert!(matches!(apply(&after, Kind::Semaphore, "some", taking(11, 3)).await, Outcome::Granted(_)));
+    assert!(matches!(apply(&after, Kind::Semaphore, "some", taking(12, 1)).await, Outcome::Busy(_)));
+    let Outcome::Latch(same) = apply(&after, Kind::Latch, "latch", counting(id)).await else { panic!() };
+    assert_eq!((same.was, same.count, same.round), (2, 2, shut.round), "an id counts once, over a reboot too");
+    let Outcome::Granted(grant) = apply(&after, Kind::Fenced, "fenced", acquiring(4)).await else {
+        panic!("a boot ends every lease")
+    };
+    assert!(grant.token > last, "{} after {last}", grant.token);
     assert_eq!(place.integrity(), "ok");
 }
 
