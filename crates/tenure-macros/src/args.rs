@@ -156,10 +156,9 @@ impl Args {
     /// What the key begins with before the policy's prefix comes to it.
     fn prefix_of_key(&self) -> &str {
         match (&self.prefix, &self.policy) {
-            (_, Some(_)) => "",
             (Some(prefix), None) => prefix,
             // One key is one lock, whoever takes it: nothing is put before it that nobody asked for.
-            (None, None) => "",
+            (_, Some(_)) | (None, None) => "",
         }
     }
 

@@ -23,7 +23,10 @@ impl Way {
     fn take(self, store: &Store, client: &Client, work: impl FnOnce()) -> Result<bool, Error> {
         let done = match self {
             Self::Library => match client.blocking().lock(KEY)?.try_lock()? {
-                Some(_guard) => Ok(work()),
+                Some(_guard) => {
+                    work();
+                    Ok(())
+                }
                 None => return Ok(false),
             },
             Self::Attribute => sell(client, 42, work),
@@ -33,7 +36,8 @@ impl Way {
             }
             Self::Command => {
                 let _holder = store.hold(KEY);
-                Ok(work())
+                work();
+                Ok(())
             }
         };
         match done {
