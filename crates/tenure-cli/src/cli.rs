@@ -274,8 +274,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "RETRY", conflicts_with = "no_wait", value_parser = retry::any)]
     pub(crate) retry: Option<Retry>,
     /// What kind of lock: `simple` is cheaper, and does not let its holder in again; `fair` is first come, first served;
-    /// `read` is for many at once, `write` for one alone; `semaphore:3` is for three at a time; `fenced` counts its tokens
-    /// as Redisson does [default: reentrant]
+    /// `read` is for many at once, `write` for one alone; `semaphore:3` is for three at a time; `fenced` shares its tokens
+    /// with Redisson [default: reentrant]
     #[arg(long, value_name = "KIND", value_parser = Sorts, hide_possible_values = true)]
     pub(crate) kind: Option<Sort>,
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then

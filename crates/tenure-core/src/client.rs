@@ -253,8 +253,9 @@ impl Client {
         MultiLock::new(locks)
     }
 
-    /// The fenced lock on a key: the re-entrant lock, with tokens that are counted one by one in a counter of its own, for
-    /// those who share tokens with Redisson's. The counter is kept for ever; every other kind has tokens without one.
+    /// The fenced lock on a key: the re-entrant lock, with tokens from a counter of its own, for those who
+    /// share tokens with Redisson's. The counter is kept for ever; every other kind has tokens without one. Each of its tokens is
+    /// larger than all that this store has handed out before, for whatever kind.
     ///
     /// # Errors
     ///

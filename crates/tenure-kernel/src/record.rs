@@ -68,7 +68,7 @@ pub fn step(kind: Kind, mut record: Record, operation: &Operation, now: Time, mu
         (_, Kind::Reentrant) => reentrant::apply(kind, &mut record, operation, now, &mut watermark),
         (_, Kind::Simple) => simple::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Fair) => fair::apply(&mut record, operation, now, &mut watermark),
-        (_, Kind::Fenced) => fenced::apply(&mut record, operation, now),
+        (_, Kind::Fenced) => fenced::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Semaphore | Kind::Permits) => semaphore::apply(kind, &mut record, operation, now, &mut watermark),
         (_, Kind::Latch) => latch::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Read | Kind::Write) => read_write::apply(kind, &mut record, operation, now, &mut watermark),

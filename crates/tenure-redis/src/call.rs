@@ -98,13 +98,16 @@ impl Step<'_> {
     /// The acquire of a kind whose waiters stand in line by client.
     fn acquire(&self, command: &mut Cmd, (claim, under): (&Claim, &[Claim]), lease: Duration, stay: Stay) {
         let (key, fenced) = (self.key, self.kind == Kind::Fenced);
-        command.arg(4).arg(key.as_str());
+        command.arg(if fenced { 5 } else { 4 }).arg(key.as_str());
         if fenced {
             command.arg(names::tokens(key))
         } else {
             command.arg(names::WATERMARK)
         };
         command.arg(names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY)).arg(names::line(key));
+        if fenced {
+            command.arg(names::WATERMARK);
+        }
         command.arg(claim.as_str()).arg(Millis(lease));
         if fenced {
             command.arg(Lineage(under))

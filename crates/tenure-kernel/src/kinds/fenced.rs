@@ -1,24 +1,22 @@
 //! The fenced lock: the re-entrant lock, with tokens from a counter of its own that is kept for ever.
 //!
-//! For those who share tokens with another library that counts them so. All that holds of the
-//! [re-entrant lock](super::reentrant) after every step holds here, but that tokens are counted from one instead of from
-//! the store's time, and besides (with a property test of its name in `tests/kinds/fenced.rs`):
+//! For those who share the counter with another library. All that holds of the [re-entrant lock](super::reentrant) after
+//! every step holds here, and besides (with a property test of its name in `tests/kinds/fenced.rs`):
 //!
-//! * `tokens_are_counted`: each fresh grant's token is one more than the last, whatever became of the lock in between.
+//! * `tokens_rise_over_those_of_every_kind`: a fresh grant's token is larger than each that was granted before, of this kind
+//!   or of another, whatever became of the lock in between.
 
 use super::reentrant;
-use crate::{Kind, Operation, Outcome, Record, Time};
+use crate::{Kind, Operation, Outcome, Record, Time, Token};
 
 /// Applies one operation that is about a claim.
-pub(crate) fn apply(record: &mut Record, operation: &Operation, now: Time) -> Outcome {
+pub(crate) fn apply(record: &mut Record, operation: &Operation, now: Time, watermark: &mut Token) -> Outcome {
     let was_free = record.hold.is_none();
-    let outcome = reentrant::apply(Kind::Fenced, record, operation, now, &mut 0);
-    match (&mut record.hold, outcome) {
-        (Some(hold), Outcome::Granted(mut grant)) if was_free => {
-            record.fence += 1;
-            (hold.token, grant.token) = (record.fence, record.fence);
-            Outcome::Granted(grant)
-        }
-        (_, outcome) => outcome,
+    // The counter may have been counted on by others, who know of no watermark.
+    let mut above = record.fence.max(*watermark);
+    let outcome = reentrant::apply(Kind::Fenced, record, operation, now, &mut above);
+    if let (true, Outcome::Granted(grant)) = (was_free, &outcome) {
+        (record.fence, *watermark) = (grant.token, grant.token);
     }
+    outcome
 }

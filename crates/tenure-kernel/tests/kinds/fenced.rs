@@ -1,6 +1,6 @@
 //! What the fenced lock adds to the re-entrant one's invariants.
 
-use crate::support::{histories, millis, replay};
+use crate::support::{Store, histories, millis};
 use proptest::prelude::*;
 use std::time::Duration;
 use tenure_kernel::{Claim, Kind, Operation, Outcome, Stay};
@@ -26,14 +26,22 @@ fn operations() -> impl Strategy<Value = Operation> {
 
 proptest! {
     #[test]
-    fn tokens_are_counted(history in histories(operations())) {
+    fn tokens_rise_over_those_of_every_kind(history in histories(operations()), others in any::<u64>()) {
+        let mut store = Store::new(Kind::Fenced);
         let mut last = 0;
-        replay(Kind::Fenced, &history, |step| {
-            if let Outcome::Granted(grant) = step.outcome {
-                let fresh = step.before.current().hold.is_none();
-                last += u64::from(fresh);
-                assert_eq!(grant.token, last);
+        for (at, (pause, operation)) in history.iter().enumerate() {
+            store.now = store.now.plus(*pause);
+            // Which kind is asked for is any that goes with what is there.
+            let held = store.current().kind();
+            let turn = if others >> (at % 64) & 1 == 0 { Kind::Fenced } else { Kind::Reentrant };
+            store.kind = held.unwrap_or(turn);
+            if let (Outcome::Granted(grant), _) = store.apply(operation) {
+                if held.is_none() {
+                    assert!(grant.token > last, "{} after {last}", grant.token);
+                    assert!(grant.token >= store.now.as_micros());
+                }
+                last = grant.token;
             }
-        });
+        }
     }
 }

@@ -98,7 +98,7 @@ async fn what_is_held_waited_for_or_counted_is_kept() {
         soon("who waited gets in", waiting).await.unwrap().release().await.unwrap();
     }
     let fenced = client.lock_of(Kind::Fenced, "fenced").unwrap().lock().await.unwrap();
-    assert_eq!(fenced.token(), counted + 1);
+    assert!(fenced.token() > counted, "{} after {counted}", fenced.token());
     assert_eq!(client.semaphore("semaphore").unwrap().available().await.unwrap(), 3);
 }
 

@@ -1,5 +1,5 @@
 -- acquire: takes a fenced lock that is free, or lets a claim in beside those it stands under. Asked again, says the same.
--- keys: 1 the lock, 2 the count of its tokens, 3 the claim's tombstone, 4 the line of clients that wait
+-- keys: 1 the lock, 2 the count of its tokens, 3 the claim's tombstone, 4 the line of clients that wait, 5 the store's watermark
 -- args: 1 claim, 2 lease in ms, 3 the claims it stands under, one after the other with a '/' between them, 4 and 5 as
 --       reentrant/acquire.lua
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise as holder.lua, which follows
@@ -73,21 +73,31 @@ if free or (others and fence and not strangers) then
     entry[3], entry[4] = 'nested', '1'
   end
   if free then
-    local token = redis.pcall('INCR', KEYS[2])
-    if type(token) == 'number' and (token < 1 or token >= 2^53) then
-      redis.call('DECR', KEYS[2])
-      token = {err = 'ERR value is not an integer or out of range'}
+    -- a token is larger than those of every kind: the watermark is counted up as well, and the clock makes up for what a
+    -- restart or a fail-over forgot of either
+    local watermark = redis.call('INCR', KEYS[5])
+    if watermark >= 2^53 then
+      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
     end
-    if type(token) == 'table' then
-      if string.find(token.err, 'not an integer', 1, true) or string.find(token.err, 'overflow', 1, true) then
+    local count = redis.pcall('INCR', KEYS[2])
+    -- no clock comes to 2^52 before 2112: one key's count is not to bring every lock's tokens to where they end
+    if type(count) == 'number' and (count < 1 or count > 2^52) then
+      redis.call('DECR', KEYS[2])
+      count = {err = 'ERR value is not an integer or out of range'}
+    end
+    if type(count) == 'table' then
+      if string.find(count.err, 'not an integer', 1, true) or string.find(count.err, 'overflow', 1, true) then
         return redis.error_reply('NOTOKEN ' .. KEYS[2])
       end
-      return token
+      return count
     end
-    fence = string.format('%d', token)
+    -- as text, because the server would write so large a number by the slow way of fractions
+    fence = string.format('%d', math.max(watermark, count, now))
+    redis.call('SET', KEYS[2], fence, 'KEEPTTL')
+    redis.call('SET', KEYS[5], fence)
     -- all who were in have ended
     redis.call('DEL', KEYS[1])
-    -- a token tells nothing of time here: since when it is held stands in the mark itself
+    -- a count that is ahead of the clock tells nothing of time: since when it is held stands in the mark itself
     for _, word in ipairs({'fence', fence, mark, string.format('%d', now)}) do
       entry[#entry + 1] = word
     end

@@ -315,7 +315,7 @@ async fn what_lies_beside_a_count_lasts_as_long_as_it() {
     }
 }
 
-/// Tokens are counted by the key that Redisson's fenced lock counts them by.
+/// Tokens are kept in the key that Redisson's fenced lock counts them by.
 #[tokio::test]
 async fn a_fenced_lock_counts_on_from_redissons_tokens() {
     let server = RedisServer::start();
@@ -324,9 +324,10 @@ async fn a_fenced_lock_counts_on_from_redissons_tokens() {
         Outcome::Granted(grant) => grant.token,
         other => panic!("{other:?}"),
     };
-    assert_eq!((token(1).await, token(1).await), (1, 1));
+    let first = token(1).await;
+    assert_eq!(token(1).await, first);
     let sight = seen(&backend, Kind::Reentrant).await.unwrap();
-    assert_eq!((sight.kind, sight.holders[0].token), (Kind::Fenced, Some(1)));
+    assert_eq!((sight.kind, sight.holders[0].token), (Kind::Fenced, Some(first)));
     assert!(sight.holders[0].held_for.unwrap() < WITHIN);
     let stays = Operation::Acquire { claim: claim(2), under: Vec::new(), lease: WITHIN, stay: Stay::Waits };
     for kind in [Kind::Reentrant, Kind::Fair, Kind::Simple, Kind::Read] {
@@ -335,8 +336,9 @@ async fn a_fenced_lock_counts_on_from_redissons_tokens() {
         }
     }
     assert_eq!(on(&backend, Kind::Fenced, leave(1)).await, Outcome::Released);
-    server.command(&["INCRBY", "redisson_lock_token:{k}", "5"]);
-    assert_eq!(token(2).await, 7);
+    // An hour ahead of the clock, so that it tells counting on from starting anew.
+    let ahead: u64 = ask(&server, &["INCRBY", "redisson_lock_token:{k}", "3600000000"]);
+    assert_eq!(token(2).await, ahead + 1);
     assert!(matches!(on(&backend, Kind::Reentrant, Operation::ForceRelease).await, Outcome::Forced(Some(_))));
     assert_eq!(ask::<i64>(&server, &["PTTL", "redisson_lock_token:{k}"]), -1, "for ever");
     // A lock of Java's, which has no mark, is waited for.
@@ -344,11 +346,44 @@ async fn a_fenced_lock_counts_on_from_redissons_tokens() {
     assert!(matches!(on(&backend, Kind::Fenced, acquire(1, WITHIN)).await, Outcome::Busy(_)));
 }
 
+/// What a restart or a fail-over forgets of the counter, or of the watermark, is made up for by the clock; and a counter that
+/// another library began at one is as well.
+#[tokio::test]
+async fn fenced_tokens_rise_whatever_is_forgotten() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let mut last = 0;
+    let mut rises = async |kind: Kind| {
+        let Outcome::Granted(grant) = on(&backend, kind, acquire(1, WITHIN)).await else { panic!("it is free") };
+        assert!(grant.token > last, "{kind}: {} after {last}", grant.token);
+        last = grant.token;
+        assert_eq!(on(&backend, kind, leave(1)).await, Outcome::Released);
+        grant.token
+    };
+    let first = rises(Kind::Reentrant).await;
+    let second = rises(Kind::Fenced).await;
+    let forgets: [&[&str]; 6] = [
+        &["FLUSHALL"],
+        &["DEL", "redisson_lock_token:{k}"],
+        &["SET", "redisson_lock_token:{k}", "7"],
+        // A primary that was promoted has not heard of the last grant.
+        &["SET", "redisson_lock_token:{k}", &first.to_string()],
+        &["DEL", "tenure:fence"],
+        &["SET", "tenure:fence", &second.to_string()],
+    ];
+    for forget in forgets {
+        server.command(forget);
+        for kind in [Kind::Fenced, Kind::Reentrant, Kind::Fenced] {
+            rises(kind).await;
+        }
+    }
+}
+
 #[tokio::test]
 async fn tokens_that_cannot_be_counted_on_from_are_refused_and_stay() {
     let server = RedisServer::start();
     let backend = backend(&server.url());
-    for value in ["-1", "9007199254740991", "9223372036854775807", "many"] {
+    for value in ["-1", "4503599627370496", "9007199254740991", "9223372036854775807", "many"] {
         server.command(&["SET", "redisson_lock_token:{k}", value]);
         let error =
             backend.apply(Kind::Fenced, &Key::new("k").unwrap(), &acquire(1, WITHIN), WITHIN).await.unwrap_err();

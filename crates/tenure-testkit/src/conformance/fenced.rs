@@ -6,7 +6,8 @@ use super::waiting::{eventually, soon};
 use tenure_core::{Client, ErrorKind, Kind, Lock, Release};
 
 cases!("fenced":
-    tokens_are_counted_for_ever,
+    tokens_rise_for_ever,
+    tokens_rise_over_those_of_other_kinds,
     re_entry_keeps_the_token,
     it_excludes_and_is_waited_for,
     kinds_do_not_mix,
@@ -16,32 +17,52 @@ fn fenced(bench: &Bench, client: &Client) -> Lock {
     client.fenced(&bench.key("a")).unwrap()
 }
 
-async fn tokens_are_counted_for_ever(bench: &Bench) {
+async fn tokens_rise_for_ever(bench: &Bench) {
     let clients = bench.clients(2).await;
-    for token in 1..4 {
+    let mut last = 0;
+    let mut rises = |token| {
+        assert!(token > last, "{token} after {last}");
+        last = token;
+    };
+    for _ in 0..3 {
         let guard = fenced(bench, &clients[0]).lock().await.unwrap();
-        assert_eq!(guard.token(), token);
+        rises(guard.token());
         guard.release().await.unwrap();
     }
     let forgotten = fenced(bench, &clients[0]).lock_with(unrenewed(200)).await.unwrap();
-    assert_eq!(forgotten.token(), 4);
+    rises(forgotten.token());
     let next = soon("the lease ends", fenced(bench, &clients[1]).lock()).await.unwrap();
-    assert_eq!(next.token(), 5);
+    rises(next.token());
     fenced(bench, &clients[0]).force_release().await.unwrap().unwrap();
     let guard = fenced(bench, &clients[1]).try_lock().await.unwrap().expect("it is free");
-    assert_eq!(guard.token(), 6);
+    rises(guard.token());
     guard.release().await.unwrap();
-    assert_eq!(fenced(bench, &clients[0]).lock_timeout(millis(5000)).await.unwrap().token(), 7);
+    rises(fenced(bench, &clients[0]).lock_timeout(millis(5000)).await.unwrap().token());
+}
+
+/// Whoever guards a write does not ask as which kind its lock is held.
+async fn tokens_rise_over_those_of_other_kinds(bench: &Bench) {
+    let client = bench.client().await;
+    let mut last = 0;
+    for _ in 0..3 {
+        for kind in Kind::ALL.iter().copied().filter(|kind| !kind.has_permits() && *kind != Kind::Latch) {
+            let guard = client.lock_of(kind, &bench.key("a")).unwrap().lock_timeout(millis(5000)).await.unwrap();
+            assert!(guard.token() > last, "{kind}: {} after {last}", guard.token());
+            last = guard.token();
+            guard.release().await.unwrap();
+        }
+    }
 }
 
 async fn re_entry_keeps_the_token(bench: &Bench) {
     let client = bench.client().await;
     let outer = fenced(bench, &client).lock_with(renewed(1000)).await.unwrap();
+    let token = outer.token();
     let inner = outer.reenter().await.unwrap();
-    assert_eq!((outer.token(), inner.token()), (1, 1));
+    assert_eq!((outer.token(), inner.token()), (token, token));
     assert_eq!(outer.release().await.unwrap(), Release::StillHeld(1));
     assert_eq!(inner.release().await.unwrap(), Release::Released);
-    assert_eq!(fenced(bench, &client).lock().await.unwrap().token(), 2);
+    assert!(fenced(bench, &client).lock().await.unwrap().token() > token);
 }
 
 async fn it_excludes_and_is_waited_for(bench: &Bench) {
@@ -51,9 +72,10 @@ async fn it_excludes_and_is_waited_for(bench: &Bench) {
     let lock = fenced(bench, &other);
     let waiting = tokio::spawn(async move { lock.lock().await.unwrap() });
     let held = fenced(bench, &one).inspect().await.unwrap().unwrap();
-    assert_eq!((held.kind, held.holder().token), (Kind::Fenced, Some(1)));
+    assert_eq!((held.kind, held.holder().token), (Kind::Fenced, Some(guard.token())));
+    let token = guard.token();
     guard.release().await.unwrap();
-    assert_eq!(soon("the waiter gets in", waiting).await.unwrap().token(), 2);
+    assert!(soon("the waiter gets in", waiting).await.unwrap().token() > token);
     assert!(guard_is_gone(&one, bench).await);
 }
 

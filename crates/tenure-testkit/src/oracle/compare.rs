@@ -175,9 +175,9 @@ impl Tokens {
     }
 }
 
-/// Whether tokens of this kind are the same everywhere: counted from one, or none at all.
+/// Whether tokens of this kind are the same everywhere: there are none at all.
 fn is_counted_alike(kind: Kind) -> bool {
-    matches!(kind, Kind::Fenced | Kind::Permits)
+    kind == Kind::Permits
 }
 
 /// Whether each names another of several holders, because the clocks cannot tell which of them holds for longest.
