@@ -73,7 +73,10 @@ impl Backend for Deaf {
                 tokio::time::sleep(ms(5)).await;
             }
         };
-        tokio::join!(self.sqlite.listen(listening), look).0
+        tokio::select! {
+            () = self.sqlite.listen(listening) => {}
+            () = look => {}
+        }
     }
 }
 
