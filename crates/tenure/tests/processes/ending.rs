@@ -135,7 +135,7 @@ fn end(url: &str, way: Way) -> Result<(), Box<dyn std::error::Error>> {
                     holding.recv().await;
                 }
                 println!("holds");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             })
             .await
         }),
@@ -165,7 +165,7 @@ async fn sleep_with(client: Client, number: u32, holds: tokio::sync::mpsc::Unbou
         let _ = holds.send(());
         std::future::pending::<()>().await;
     };
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         // It is told by an error, after the recipe has let go of it.
         let _ = lock.run_with(options(), asleep).await;
     } else {
