@@ -16,6 +16,8 @@ use tokio::time::Instant;
 /// How often a session is asked for a sign of life at the least. One that was closed is noticed then, for the driver does not
 /// tell of it before it is asked.
 const BEAT: Duration = Duration::from_millis(250);
+/// Whoever ends a session leaves word of it within this time: others are not told of its loss for so long at the most.
+const LEFT_WORD_WITHIN: Duration = Duration::from_millis(100);
 /// No sign of life is waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long the server may take to let go when a lease is over.
@@ -105,7 +107,7 @@ impl Desk {
                 // The claim is leaving.
                 Ok(false) => lasts = false,
                 Err(failure) => {
-                    self.lost(&(key.clone(), other), failure);
+                    self.lost(&(key.clone(), other), failure).await;
                     lasts = false;
                 }
             }
@@ -114,13 +116,27 @@ impl Desk {
     }
 
     /// The session by which a claim had its row is gone.
-    fn lost(&self, place: &(Key, Claim), failure: Failure) {
+    async fn lost(&self, place: &(Key, Claim), failure: Failure) {
         let error = failure.into_store();
         report(move || tracing::warn!(%error, "a session that had locks is gone, and they with it"));
         self.state().grips.remove(place);
+        let was_forced = self.was_forced(&place.1).await;
         if let Some(pusher) = self.pusher() {
-            pusher.gone(&place.1);
+            if was_forced { pusher.forced(&place.1) } else { pusher.gone(&place.1) }
         }
+    }
+
+    /// Whether somebody has ended the session to free its lock, and has left word of it: right after, so that it is looked for
+    /// twice.
+    async fn was_forced(&self, claim: &Claim) -> bool {
+        let until = Instant::now() + LEFT_WORD_WITHIN;
+        for pause in [Duration::ZERO, LEFT_WORD_WITHIN / 5] {
+            tokio::time::sleep(pause).await;
+            if self.notices(claim.client(), until).await.is_ok_and(|left| left.contains(claim)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// A claim has the row by this session, for a lease.
@@ -182,7 +198,7 @@ async fn keep(desk: Weak<Desk>, place: (Key, Claim), grip: Arc<Grip>) {
             beat
         };
         if let Err(failure) = beat {
-            desk.lost(&place, failure);
+            desk.lost(&place, failure).await;
             return;
         }
     }
