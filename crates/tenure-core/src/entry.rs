@@ -1,6 +1,7 @@
 //! One guard's part in a hold: its terms, when it ends, and what it needs of the store.
 
 use crate::Moment;
+use crate::alive::Living;
 use crate::event::Loss;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,9 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) number: u32,
+    /// For as long as it is in, if it is a re-entry.
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    pub(crate) living: Option<Living>,
     pub(crate) terms: Terms,
     pub(crate) since: Moment,
     /// When it ends by itself, if it is not renewed, or not for ever.
@@ -51,6 +55,7 @@ impl Entry {
     pub(crate) fn new(number: u32, terms: Terms, since: Moment) -> Self {
         let mut entry = Self {
             number,
+            living: None,
             terms,
             since,
             ends: None,

@@ -436,7 +436,8 @@ impl Guard {
                 },
             };
             let (claim, keep) = (self.hold.claim.clone(), leaving.keep(now));
-            let operation = Operation::Release { claim, left, change, lease, keep, cancel: leaving.cancel };
+            let cancel = leaving.cancel.map(|given_up| self.hold.refuses(given_up, left));
+            let operation = Operation::Release { claim, left, change, lease, keep, cancel };
             let within = self.client.answer_within.min((RELEASE_WITHIN).saturating_sub(now.since(began)));
             match shared.apply(self.hold.kind, self.key(), &operation, within).await {
                 Ok(Outcome::Released) => {

@@ -5,6 +5,7 @@ mod state;
 
 use self::state::{Phase, State};
 use crate::agenda::Slot;
+use crate::alive::Living;
 use crate::entry::{Entry, Terms, deadline};
 use crate::event::Loss;
 use crate::origin::Origin;
@@ -19,14 +20,12 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How long, at least, the store remembers that an unanswered request was given up.
-pub(crate) const GHOST_MEMORY: Duration = Duration::from_secs(60);
-
 /// What was granted, to whom.
 pub(crate) struct Granted {
     pub(crate) kind: Kind,
     pub(crate) key: Key,
     pub(crate) claim: Claim,
+    pub(crate) living: Arc<Living>,
     pub(crate) under: Vec<Claim>,
     pub(crate) owner: Option<Owner>,
     /// It was asked for by a section: only what is inside it may go in again.
@@ -40,6 +39,8 @@ pub(crate) struct Hold {
     pub(crate) kind: Kind,
     pub(crate) key: Key,
     pub(crate) claim: Claim,
+    /// As long as there is a hold, its claim is asked for.
+    living: Arc<Living>,
     /// The claims it stands under, outermost first.
     pub(crate) under: Vec<Claim>,
     /// Unique in the process, to find it by.
@@ -77,7 +78,15 @@ pub(crate) struct Leaving {
     /// Until when the lock is to stay taken, if nobody stays.
     pub(crate) keep_until: Option<Moment>,
     /// An entry to refuse if it arrives late.
-    pub(crate) cancel: Option<Cancelled>,
+    pub(crate) cancel: Option<GivenUp>,
+}
+
+/// An entry that was given up before its answer was known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    pub(crate) entry: u32,
+    /// For which lease it was asked.
+    pub(crate) lease: Duration,
 }
 
 impl Leaving {
@@ -124,7 +133,7 @@ pub(crate) struct Due {
 impl Hold {
     pub(crate) fn new(granted: Granted, token: Token, terms: Terms, sent: Moment) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let Granted { kind, key, claim, under, owner, section, ghost } = granted;
+        let Granted { kind, key, claim, living, under, owner, section, ghost } = granted;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
@@ -145,7 +154,7 @@ impl Hold {
             scheduled: [None; Slot::ALL],
         };
         let (state, changed, origin) = (Mutex::new(state), Notify::new(), Origin::here());
-        Self { kind, key, claim, under, number, token, owner, section, origin, state, changed }
+        Self { kind, key, claim, living, under, number, token, owner, section, origin, state, changed }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -346,7 +355,7 @@ impl Hold {
         let number = state.next_entry;
         state.next_entry += 1;
         // Until the store has said yes, the entry counts but is not renewed on its own account.
-        state.entries.push(Entry::new(number, terms, now));
+        state.entries.push(Entry { living: Some(self.living.entry(number)), ..Entry::new(number, terms, now) });
         Some(number)
     }
 
@@ -406,7 +415,7 @@ impl Hold {
             self.changed.notify_waiters();
             return Left::Lost(why, afterthought);
         }
-        let cancel = ghost.then_some(Cancelled { entry: number, remember: entry.terms.lease.max(GHOST_MEMORY) });
+        let cancel = ghost.then_some(GivenUp { entry: number, lease: entry.terms.lease });
         let leaving = state.leaving(now, cancel);
         if !ghost && now >= entry.deadline(state.deadline) {
             drop(state);
@@ -560,6 +569,13 @@ impl Hold {
         Some(state.last_leaving())
     }
 
+    /// What the store is to be told to refuse, if one entry was given up and the claim stays in so often: all of the claim's if it
+    /// does not.
+    pub(crate) fn refuses(&self, GivenUp { entry, lease }: GivenUp, left: u32) -> Cancelled {
+        let spans = self.living.over((left > 0 && entry != FIRST_ENTRY).then_some(entry));
+        Cancelled { spans, remember: Cancelled::memory(lease) }
+    }
+
     /// Whether every guard of it is gone.
     pub(crate) fn is_deserted(&self) -> bool {
         self.lock().entries.is_empty()
@@ -585,15 +601,19 @@ impl Hold {
 mod tests {
     use super::*;
     use crate::Clock;
+    use crate::alive::Alive;
 
     /// What the store said of the hold before the doubt came does not settle it.
     #[test]
     fn a_doubt_that_comes_while_the_store_is_asked_is_asked_about_again() {
         let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
+        let key = Key::new("k").unwrap();
+        let (claim, living) = Alive::new().fresh("client", &key, false);
         let granted = Granted {
             kind: Kind::Reentrant,
-            key: Key::new("k").unwrap(),
-            claim: Claim::new("client", 1),
+            key,
+            claim,
+            living: Arc::new(living),
             under: Vec::new(),
             owner: None,
             section: false,

@@ -1,5 +1,6 @@
 //! The janitor: finishes the releases that a drop or a cancelled future left behind.
 
+use crate::alive::Alive;
 use crate::hold::{Hold, Leaving, Tally};
 use crate::report::report;
 use crate::shared::Shared;
@@ -50,7 +51,7 @@ impl Chore {
 
     /// What to send, worked out anew for every attempt: others may have come or gone since. None if the last to go has
     /// told the store, or will.
-    fn operation(&self, now: Moment) -> Option<Operation> {
+    fn operation(&self, alive: &Alive, now: Moment) -> Option<Operation> {
         match self {
             Self::Leave { hold, leaving } => {
                 let Tally { entries, change, lease } = match leaving.left {
@@ -66,11 +67,12 @@ impl Chore {
                     },
                 };
                 let (claim, keep) = (hold.claim.clone(), leaving.keep(now));
-                Some(Operation::Release { claim, left: entries, change, lease, keep, cancel: leaving.cancel })
+                let cancel = leaving.cancel.map(|given_up| hold.refuses(given_up, entries));
+                Some(Operation::Release { claim, left: entries, change, lease, keep, cancel })
             }
-            Self::Cancel { claim, ids, lease, remember, .. } => {
-                let remember = remember.then(|| (*lease).max(crate::hold::GHOST_MEMORY));
-                let cancel = remember.map(|remember| Cancelled { entry: tenure_kernel::FIRST_ENTRY, remember });
+            Self::Cancel { key, claim, ids, lease, remember, .. } => {
+                let spans = || claim.number().map(|number| alive.over(key, number, None)).unwrap_or_default();
+                let cancel = remember.then(|| Cancelled { spans: spans(), remember: Cancelled::memory(*lease) });
                 let claim = claim.clone();
                 if !ids.is_empty() {
                     let cancel = cancel.map(|cancel| (claim, cancel));
@@ -159,7 +161,7 @@ async fn until_renewal_ends(shared: &Shared, errand: Errand) -> Errand {
 async fn ask(shared: &Shared, mut errand: Errand) -> Option<(Errand, Moment)> {
     let (kind, key) = errand.chore.lock();
     let now = shared.clock.now();
-    if let Some(operation) = errand.chore.operation(now) {
+    if let Some(operation) = errand.chore.operation(&shared.alive, now) {
         match shared.apply(kind, key, &operation, PATIENCE).await {
             Ok(outcome) => {
                 if let (Operation::Release { keep, .. }, Outcome::Kept) = (&operation, &outcome) {
@@ -200,10 +202,13 @@ mod tests {
     /// A hold of one that went in again and was cancelled before it had an answer, and of whom the outermost has left too.
     fn left_by_all(at_least: Option<Duration>) -> (Chore, Moment) {
         let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
+        let key = Key::new("k").unwrap();
+        let (claim, living) = Alive::new().fresh("client", &key, false);
         let granted = Granted {
             kind: Kind::Reentrant,
-            key: Key::new("k").unwrap(),
-            claim: Claim::new("client", 1),
+            key,
+            claim,
+            living: Arc::new(living),
             under: Vec::new(),
             owner: None,
             section: false,
@@ -221,13 +226,17 @@ mod tests {
     #[test]
     fn one_that_was_cancelled_does_not_release_what_the_last_releases() {
         let (chore, now) = left_by_all(None);
-        assert_eq!(chore.operation(now), None, "the last would be told that the lock was not its own any more");
+        assert_eq!(
+            chore.operation(&Alive::new(), now),
+            None,
+            "the last would be told that the lock was not its own any more"
+        );
     }
 
     #[test]
     fn one_that_was_cancelled_is_refused_by_a_lock_that_is_kept() {
         let (chore, now) = left_by_all(Some(Duration::from_secs(30)));
-        let operation = chore.operation(now);
+        let operation = chore.operation(&Alive::new(), now);
         let is_refused = |operation: &Operation| matches!(operation, Operation::Release { left: 0, keep, cancel: Some(_), .. } if !keep.is_zero());
         assert!(operation.as_ref().is_some_and(is_refused), "{operation:?}");
     }

@@ -4,6 +4,7 @@
 
 mod acquire;
 mod agenda;
+mod alive;
 mod backend;
 pub mod blocking;
 mod busy;

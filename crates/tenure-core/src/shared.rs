@@ -1,6 +1,7 @@
 //! What a client, its guards and its thread have in common.
 
 use crate::agenda::{Agenda, Slot};
+use crate::alive::{Alive, Living};
 use crate::backend::DynBackend;
 use crate::busy::Busy;
 use crate::event::{Alarm, AlarmReason, Event, Loss, What};
@@ -11,7 +12,7 @@ use crate::report::report;
 use crate::signals::Signals;
 use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome};
@@ -33,7 +34,7 @@ pub(crate) struct Shared {
     /// Cancelled at first use: until then the client's threads leave the store alone.
     pub(crate) first_use: CancellationToken,
     used: AtomicBool,
-    next_claim: AtomicU64,
+    pub(crate) alive: Arc<Alive>,
     chores: mpsc::UnboundedSender<Chore>,
     chores_open: AtomicUsize,
     /// Rung whenever a chore is done, for the client's own thread.
@@ -90,7 +91,7 @@ impl Shared {
             signals: Signals::new(),
             first_use: CancellationToken::new(),
             used: AtomicBool::new(false),
-            next_claim: AtomicU64::new(1),
+            alive: Alive::new(),
             chores,
             chores_open: AtomicUsize::new(0),
             tidied: Notify::new(),
@@ -120,9 +121,8 @@ impl Shared {
     }
 
     /// A claim that was never made before.
-    pub(crate) fn fresh_claim(&self, nested: bool) -> Claim {
-        let number = self.next_claim.fetch_add(1, Ordering::Relaxed);
-        if nested { Claim::nested(&self.id, number) } else { Claim::new(&self.id, number) }
+    pub(crate) fn fresh_claim(&self, key: &Key, nested: bool) -> (Claim, Living) {
+        self.alive.fresh(&self.id, key, nested)
     }
 
     /// Refuses to be used in another process than the one that built the client: it has no watchdog there, and its claims are

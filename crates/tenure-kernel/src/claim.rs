@@ -48,6 +48,18 @@ impl Claim {
         &self.0
     }
 
+    /// The claim's number among those of its client. None if another library made it.
+    ///
+    /// ```
+    /// use tenure_kernel::Claim;
+    ///
+    /// assert_eq!(Claim::new("a0b1", 7).number(), Some(7));
+    /// ```
+    pub fn number(&self) -> Option<u64> {
+        let (_, number) = self.0.split_once(':')?;
+        number.strip_suffix('^').unwrap_or(number).parse().ok()
+    }
+
     /// The client that made the claim: all before the first colon.
     pub fn client(&self) -> &str {
         self.0.split_once(':').map_or(&*self.0, |(client, _)| client)

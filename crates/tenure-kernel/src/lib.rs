@@ -21,6 +21,7 @@ mod line;
 mod operation;
 mod pattern;
 mod record;
+mod span;
 mod text;
 mod time;
 mod vote;
@@ -37,6 +38,7 @@ pub use operation::{
 };
 pub use pattern::{Pattern, Piece};
 pub use record::{Record, Stepped, Tombstone, step};
+pub use span::{Span, Spot};
 pub use text::Unreadable;
 pub use time::Time;
 pub use vote::{Said, Vote};

@@ -1,6 +1,6 @@
 //! What can be asked of a lock, and what can be answered.
 
-use crate::{Claim, Kind, Time, Vote};
+use crate::{Claim, Kind, Span, Spot, Time, Vote};
 use std::time::Duration;
 
 /// A fencing token: larger for every later grant of a key, for ever.
@@ -59,7 +59,7 @@ pub enum Operation {
         lease: Duration,
         /// How long the lock stays taken all the same, if nobody stays; for no time it is free at once.
         keep: Duration,
-        /// An entry whose request may still be under way: it is refused if it arrives after this.
+        /// What was given up while its request may still be under way: it is refused if it arrives after this.
         cancel: Option<Cancelled>,
     },
     /// Take permits of a semaphore.
@@ -197,13 +197,37 @@ impl Stay {
     }
 }
 
-/// An entry that was given up before its answer was known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What was given up before its answer was known.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancelled {
-    /// Which entry of the claim: [`FIRST_ENTRY`] is the acquire itself.
-    pub entry: u32,
-    /// How long to remember that it was given up.
+    /// What is over of all that the claim's client asks for, what was given up among it.
+    pub spans: Vec<Span>,
+    /// How long to remember that.
     pub remember: Duration,
+}
+
+impl Cancelled {
+    /// As late as a request may come: so long does TCP try to deliver it.
+    const LATEST: Duration = Duration::from_secs(20 * 60);
+
+    /// This entry alone.
+    pub fn one(claim: &Claim, entry: u32, remember: Duration) -> Self {
+        Self { spans: Spot::of(claim, entry).map(Span::one).into_iter().collect(), remember }
+    }
+
+    /// How long to remember that a request for such a lease was given up: as long as it would take the lock for nobody, but no
+    /// longer than it can be late, and a minute at least.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenure_kernel::Cancelled;
+    ///
+    /// assert_eq!(Cancelled::memory(Duration::from_secs(5)), Duration::from_secs(60));
+    /// assert_eq!(Cancelled::memory(Duration::from_secs(86_400)), Duration::from_secs(1200));
+    /// ```
+    pub fn memory(lease: Duration) -> Duration {
+        lease.clamp(Duration::from_secs(60), Self::LATEST)
+    }
 }
 
 /// What a lock answers.

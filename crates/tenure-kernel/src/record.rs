@@ -2,9 +2,10 @@
 
 use crate::kinds::reentrant::Hold;
 use crate::{
-    Claim, Countdown, Kind, Operation, Outcome, Share, Sight, Time, Token, Waiter, fair, fenced, latch, line,
-    read_write, reentrant, semaphore, simple,
+    Cancelled, Claim, Countdown, Kind, Operation, Outcome, Share, Sight, Span, Spot, Time, Token, Waiter, fair, fenced,
+    latch, line, read_write, reentrant, semaphore, simple,
 };
+use std::sync::Arc;
 
 /// All that a store remembers of one lock. An empty record need not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,17 +24,19 @@ pub struct Record {
     pub line: Vec<Waiter>,
     /// Readers who stood in line by then have waited for a writer who was in: they go before the next.
     pub pass: Time,
-    /// Entries given up before their answers were known.
+    /// What was given up before its answer was known.
     pub tombstones: Vec<Tombstone>,
 }
 
-/// A cancelled entry, remembered until `forget`.
+/// What of a client's is over, remembered until `forget`.
+///
+/// Those of one client have nothing in common, and are forgotten together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
-    /// Whose entry.
-    pub claim: Claim,
-    /// Which entry of the claim's.
-    pub entry: u32,
+    /// Whose.
+    pub client: Arc<str>,
+    /// What.
+    pub span: Span,
     /// When it may be forgotten.
     pub forget: Time,
 }
@@ -129,7 +132,32 @@ impl Record {
     }
 
     pub(crate) fn is_cancelled(&self, claim: &Claim, entry: u32) -> bool {
-        self.tombstones.iter().any(|tombstone| tombstone.claim == *claim && tombstone.entry == entry)
+        let has = |spot| self.tombstones.iter().any(|grave| grave.span.has(spot) && *grave.client == *claim.client());
+        Spot::of(claim, entry).is_some_and(has)
+    }
+
+    /// Remembers that something of the claim's client was given up. What says the same, or less, is not needed any more.
+    pub(crate) fn remember(&mut self, claim: &Claim, cancel: Option<&Cancelled>, now: Time) {
+        let Some(Cancelled { spans, remember }) = cancel.filter(|cancel| !cancel.spans.is_empty()) else { return };
+        let client: Arc<str> = claim.client().into();
+        let (mut own, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.tombstones).into_iter().partition(|grave| grave.client == client);
+        let forget = own.iter().map(|grave| grave.forget).fold(now.plus(*remember), Time::max);
+        for span in spans {
+            let mut all = *span;
+            own.retain(|grave| match all.joined(grave.span) {
+                Some(joined) => {
+                    all = joined;
+                    false
+                }
+                None => true,
+            });
+            own.push(Tombstone { client: Arc::clone(&client), span: all, forget });
+        }
+        for grave in &mut own {
+            grave.forget = forget;
+        }
+        self.tombstones = [others, own].concat();
     }
 
     /// The lock as others see it.

@@ -1,7 +1,7 @@
 //! How a record is written down, so that people can read it where they meet it.
 
 use crate::kinds::reentrant::{Entered, Hold};
-use crate::{Claim, Countdown, Kind, Record, Share, Time, Tombstone, Waiter};
+use crate::{Claim, Countdown, Kind, Record, Share, Span, Spot, Time, Tombstone, Waiter};
 use std::fmt;
 use std::str::FromStr;
 
@@ -69,8 +69,8 @@ impl fmt::Display for Record {
         if self.pass != Time::default() {
             writeln!(f, "pass {}", self.pass.as_micros())?;
         }
-        for Tombstone { claim, entry, forget } in &self.tombstones {
-            writeln!(f, "cancelled {entry} {} {claim}", forget.as_micros())?;
+        for Tombstone { client, span: Span { since, until }, forget } in &self.tombstones {
+            writeln!(f, "over {} {since} {until} {client}", forget.as_micros())?;
         }
         Ok(())
     }
@@ -157,11 +157,21 @@ fn read(record: &mut Record, line: &str) -> Option<()> {
         "counted" => record.latch.as_mut()?.ids.push(Claim::found(rest)),
         "fence" => record.fence = rest.parse().ok()?,
         "pass" => record.pass = time(rest)?,
+        "over" => {
+            let mut words = rest.splitn(4, ' ');
+            let mut next = || words.next();
+            let forget = time(next()?)?;
+            let span = Span { since: next()?.parse().ok()?, until: next()?.parse().ok()? };
+            record.tombstones.push(Tombstone { client: next()?.into(), span, forget });
+        }
+        // As it was written before a client said all that is over at once.
         "cancelled" => {
             let mut words = rest.splitn(3, ' ');
             let mut next = || words.next();
             let (entry, forget) = (next()?.parse().ok()?, time(next()?)?);
-            record.tombstones.push(Tombstone { claim: Claim::found(next()?), entry, forget });
+            let claim = Claim::found(next()?);
+            let span = Span::one(Spot::of(&claim, entry)?);
+            record.tombstones.push(Tombstone { client: claim.client().into(), span, forget });
         }
         _ => return None,
     }

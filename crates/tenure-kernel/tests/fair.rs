@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use std::time::Duration;
-use tenure_kernel::{Busy, Cancelled, Claim, Kind, Operation, Outcome, Record, Stay, Stepped, Time, Token, step};
+use tenure_kernel::{
+    Busy, Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Span, Spot, Stay, Stepped, Time, Token, step,
+};
 
 /// A store's memory of one lock, and its clock.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +41,13 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
     range.prop_map(Duration::from_millis)
 }
 
+/// The claim, and so many below it.
+fn cancelled(claim: &Claim, below: u64, remember: Duration) -> Cancelled {
+    let until = Spot::of(claim, u32::MAX).unwrap();
+    let since = Spot { claim: until.claim.saturating_sub(below), entry: FIRST_ENTRY };
+    Cancelled { spans: vec![Span { since, until }], remember }
+}
+
 fn operations() -> impl Strategy<Value = Operation> {
     let claims = || (0..5u64).prop_map(claim);
     let stay = prop_oneof![
@@ -46,7 +55,7 @@ fn operations() -> impl Strategy<Value = Operation> {
         4 => millis(20..200).prop_map(|place| Stay::InLine { place }),
     ];
     let cancel = prop::option::weighted(0.2, (0..2u32, millis(1..80)))
-        .prop_map(|given| given.map(|(entry, remember)| Cancelled { entry, remember }));
+        .prop_map(|given| given.map(|(below, remember)| (u64::from(below), remember)));
     prop_oneof![
         6 => (claims(), prop::collection::vec(claims(), 0..3), millis(1..100), stay).prop_map(
             |(claim, under, lease, stay)| {
@@ -57,6 +66,7 @@ fn operations() -> impl Strategy<Value = Operation> {
         1 => (claims(), 1..9u32, millis(1..100))
             .prop_map(|(claim, change, lease)| Operation::Reenter { claim, entry: 1, count: 2, change, lease }),
         4 => (claims(), 0..2u32, millis(1..100), cancel).prop_map(|(claim, left, lease, cancel)| {
+            let cancel = cancel.map(|(below, remember)| cancelled(&claim, below, remember));
             Operation::Release { claim, left, change: 9, lease, keep: Duration::ZERO, cancel }
         }),
         1 => Just(Operation::ForceRelease),
@@ -175,7 +185,11 @@ proptest! {
             let inside: Vec<Claim> = hold.claims.iter().map(|entered| entered.claim.clone()).collect();
             for again in &inside {
                 let reenter = Operation::Reenter { claim: again.clone(), entry: 7, count: 2, change: 9, lease };
-                assert!(matches!(after.clone().apply(&reenter).0, Outcome::Granted(_)));
+                // One who was cancelled while it was in is not let in again.
+                let spot = Spot::of(again, 7).unwrap();
+                let cancelled = after.current().tombstones.iter().any(|grave| grave.span.has(spot));
+                let outcome = after.clone().apply(&reenter).0;
+                assert!(matches!(outcome, Outcome::Granted(_)) != cancelled, "{outcome:?}");
             }
             let beside = Operation::Acquire { claim: Claim::nested("client", 50), under: inside, lease, stay: Stay::No };
             assert!(matches!(after.clone().apply(&beside).0, Outcome::Granted(_)));

@@ -1,10 +1,10 @@
 //! A property test per invariant of the re-entrant lock, over random histories of three claims.
 
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tenure_kernel::{
-    Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Stay, Stepped, Time, Token, step,
+    Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Span, Spot, Stay, Stepped, Time, Token, step,
 };
 
 /// A store's memory of one lock, and its clock.
@@ -56,8 +56,12 @@ fn millis(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 }
 
 fn operations() -> impl Strategy<Value = Operation> {
-    let cancel = prop::option::weighted(0.3, (0..3u32, millis(1..80)))
-        .prop_map(|given| given.map(|(entry, remember)| Cancelled { entry, remember }));
+    let spots = || (0..5u64, 0..4u32).prop_map(|(claim, entry)| Spot { claim, entry });
+    let span = (spots(), spots()).prop_map(|(one, other)| Span { since: one.min(other), until: one.max(other) });
+    let spans =
+        prop_oneof![3 => spots().prop_map(|spot| vec![Span::one(spot)]), 1 => prop::collection::vec(span, 1..3)];
+    let cancel = prop::option::weighted(0.3, (spans, millis(1..80)))
+        .prop_map(|given| given.map(|(spans, remember)| Cancelled { spans, remember }));
     prop_oneof![
         4 => (claims(), millis(1..100)).prop_map(|(claim, lease)| acquire(claim, Vec::new(), lease)),
         2 => (claims(), prop::collection::vec(claims(), 1..3), millis(1..100))
@@ -97,6 +101,23 @@ fn replay(history: &[(Duration, Operation)], mut check: impl FnMut(&Store, &Oper
         let outcome = store.apply(operation);
         check(&before, operation, &outcome, &store);
     }
+}
+
+/// All that may be asked for, each with what asks for it.
+fn everything(lease: Duration) -> Vec<(Spot, Operation)> {
+    let claims = (0..5u64).map(|n| if n < 3 { claim(n) } else { Claim::nested("client", n) });
+    claims
+        .flat_map(|claim| {
+            (FIRST_ENTRY..4).map(move |entry| {
+                let spot = Spot::of(&claim, entry).unwrap();
+                let claim = claim.clone();
+                match entry {
+                    FIRST_ENTRY => (spot, acquire(claim, Vec::new(), lease)),
+                    _ => (spot, Operation::Reenter { claim, entry, count: 9, change: 9, lease }),
+                }
+            })
+        })
+        .collect()
 }
 
 fn claim_of(operation: &Operation) -> Option<&Claim> {
@@ -234,19 +255,46 @@ proptest! {
     #[test]
     fn cancelled_stays_cancelled(history in histories(), lease in millis(1..100)) {
         replay(&history, |_, operation, _, after| {
-            if let Operation::Release { claim, cancel: Some(cancel), .. } = operation {
-                let mut later = after.clone();
-                later.now = later.now.plus(cancel.remember.saturating_sub(Duration::from_micros(1)));
-                let claim = claim.clone();
-                let late = if cancel.entry == FIRST_ENTRY {
-                    acquire(claim, Vec::new(), lease)
-                } else {
-                    Operation::Reenter { claim, entry: cancel.entry, count: 9, change: 9, lease }
-                };
-                let held = later.current().hold;
-                assert_eq!(later.apply(&late), Outcome::Refused);
-                assert_eq!(later.record.hold, held);
+            if let Operation::Release { cancel: Some(cancel), .. } = operation {
+                for (spot, late) in everything(lease) {
+                    if !cancel.spans.iter().any(|span| span.has(spot)) {
+                        continue;
+                    }
+                    let mut later = after.clone();
+                    later.now = later.now.plus(cancel.remember.saturating_sub(Duration::from_micros(1)));
+                    let held = later.current().hold;
+                    assert_eq!(later.apply(&late), Outcome::Refused);
+                    assert_eq!(later.record.hold, held);
+                }
             }
+        });
+    }
+
+    #[test]
+    fn only_what_was_cancelled_is_refused(history in histories(), lease in millis(1..100)) {
+        let mut cancelled: Vec<Span> = Vec::new();
+        replay(&history, |_, operation, _, after| {
+            if let Operation::Release { cancel: Some(cancel), .. } = operation {
+                cancelled.extend(&cancel.spans);
+            }
+            for (spot, asks) in everything(lease) {
+                if !cancelled.iter().any(|span| span.has(spot)) {
+                    assert_ne!(after.clone().apply(&asks), Outcome::Refused, "{spot} was not cancelled");
+                }
+            }
+            let stranger = acquire(Claim::new("another", 1), Vec::new(), lease);
+            assert_ne!(after.clone().apply(&stranger), Outcome::Refused);
+        });
+    }
+
+    #[test]
+    fn what_is_over_takes_no_more_room_the_more_it_is(history in histories()) {
+        replay(&history, |_, _, _, after| {
+            let mut spans: Vec<Span> = after.record.tombstones.iter().map(|grave| grave.span).collect();
+            spans.sort_by_key(|span| span.since);
+            assert!(spans.windows(2).all(|pair| pair[0].until < pair[1].since), "{spans:?}");
+            let forget: HashSet<Time> = after.record.tombstones.iter().map(|grave| grave.forget).collect();
+            assert!(forget.len() <= 1, "those of one client are forgotten together");
         });
     }
 
@@ -310,4 +358,13 @@ proptest! {
             }
         });
     }
+}
+
+/// A store may have been written to by a version that remembered each entry by itself.
+#[test]
+fn what_was_cancelled_before_stretches_is_read() {
+    let record: Record = "tenure 1\ncancelled 0 61000 client:7\ncancelled 2 62000 client:8^\n".parse().unwrap();
+    let written = "tenure 1\nover 61000 7/0 7/0 client\nover 62000 8/2 8/2 client\n";
+    assert_eq!(record.to_string(), written);
+    assert_eq!(written.parse(), Ok(record));
 }

@@ -7,6 +7,7 @@ use crate::script::{self, Script, Scripts};
 use redis::{Cmd, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
+use tenure_core::kernel::{Span, Spot};
 use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind, Wanted};
 
 /// A script, its keys and its arguments.
@@ -104,7 +105,7 @@ impl Step<'_> {
         } else {
             command.arg(names::WATERMARK)
         };
-        command.arg(names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY)).arg(names::line(key));
+        command.arg(names::tombstones(key, claim)).arg(names::line(key));
         if fenced {
             command.arg(names::WATERMARK);
         }
@@ -140,7 +141,7 @@ impl Call for Step<'_> {
         let (key, name, kind, layout) = (self.key, self.key.as_str(), self.kind, self.layout);
         match self.operation {
             Operation::Acquire { claim, under, lease, stay } if kind.has_line() => {
-                let tombstone = names::tombstone(key, claim, tenure_core::kernel::FIRST_ENTRY);
+                let tombstone = names::tombstones(key, claim);
                 if kind == Kind::Fair {
                     command.arg(3 + line_keys(layout, kind)).arg(name).arg(names::WATERMARK).arg(tombstone);
                     line(command, layout, kind, key);
@@ -163,9 +164,9 @@ impl Call for Step<'_> {
             }
             Operation::Acquire { claim, under, lease, stay } => self.acquire(command, (claim, under), *lease, *stay),
             Operation::Reenter { claim, entry, count, change, lease } => {
-                command.arg(2 + side_keys(layout, kind)).arg(name).arg(names::tombstone(key, claim, *entry));
+                command.arg(2 + side_keys(layout, kind)).arg(name).arg(names::tombstones(key, claim));
                 side(command, layout, kind, key);
-                command.arg(claim.as_str()).arg(*count).arg(*change).arg(Millis(*lease));
+                command.arg(claim.as_str()).arg(*count).arg(*change).arg(Millis(*lease)).arg(*entry);
             }
             Operation::Renew { claim, lease } => {
                 command.arg(1 + side_keys(layout, kind)).arg(name);
@@ -176,8 +177,8 @@ impl Call for Step<'_> {
                 let own = 2 + line_keys(layout, kind);
                 command.arg(own + usize::from(cancel.is_some())).arg(name).arg(names::channel(kind, key));
                 line(command, layout, kind, key);
-                if let Some(cancel) = cancel {
-                    command.arg(names::tombstone(key, claim, cancel.entry));
+                if cancel.is_some() {
+                    command.arg(names::tombstones(key, claim));
                 }
                 command.arg(claim.as_str());
                 voice(command, layout, kind, key);
@@ -187,18 +188,18 @@ impl Call for Step<'_> {
                     command.arg(Millis(*keep))
                 };
                 if let Some(cancel) = cancel {
-                    command.arg(Millis(cancel.remember));
+                    command.arg(Millis(cancel.remember)).arg(Stretches(&cancel.spans));
                 }
             }
             Operation::Release { claim, left, change, lease, cancel, .. } => {
                 command.arg(1 + usize::from(cancel.is_some()) + side_keys(layout, kind)).arg(name);
-                if let Some(cancel) = cancel {
-                    command.arg(names::tombstone(key, claim, cancel.entry));
+                if cancel.is_some() {
+                    command.arg(names::tombstones(key, claim));
                 }
                 side(command, layout, kind, key);
                 command.arg(claim.as_str()).arg(*left).arg(*change).arg(Millis(*lease));
                 if let Some(cancel) = cancel {
-                    command.arg(Millis(cancel.remember));
+                    command.arg(Millis(cancel.remember)).arg(Stretches(&cancel.spans));
                 }
             }
             // To look, or by force; `new` has let nothing else through.
@@ -343,7 +344,7 @@ impl Call for Together<'_> {
     fn write(&self, command: &mut Cmd) {
         command.arg(1 + 3 * self.all.len()).arg(names::WATERMARK);
         for one in self.all {
-            let tombstone = names::tombstone(&one.key, &one.claim, tenure_core::kernel::FIRST_ENTRY);
+            let tombstone = names::tombstones(&one.key, &one.claim);
             command.arg(one.key.as_str()).arg(tombstone).arg(names::line(&one.key));
         }
         command.arg(if self.hints.look_at_clock { "time" } else { "" });
@@ -352,6 +353,20 @@ impl Call for Together<'_> {
         }
     }
 }
+
+/// What is over, as `scripts/common/given_up.lua` says.
+pub(crate) struct Stretches<'a>(pub(crate) &'a [Span]);
+
+impl ToRedisArgs for Stretches<'_> {
+    fn write_redis_args<W: ?Sized + redis::RedisWrite>(&self, out: &mut W) {
+        let spot = |Spot { claim, entry }: Spot| format!("{claim:016}/{entry:010}");
+        let all: Vec<String> =
+            self.0.iter().map(|Span { since, until }| format!("{}-{}", spot(*until), spot(*since))).collect();
+        all.join(" ").write_redis_args(out);
+    }
+}
+
+impl redis::ToSingleRedisArg for Stretches<'_> {}
 
 /// The claims that one stands under.
 struct Lineage<'a>(&'a [Claim]);

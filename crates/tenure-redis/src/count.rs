@@ -2,13 +2,13 @@
 
 pub(crate) mod reply;
 
-use crate::call::{Call, Millis};
+use crate::call::{Call, Millis, Stretches};
 use crate::names;
 use crate::script::{self, Script};
 use redis::{Cmd, RedisWrite, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
-use tenure_core::kernel::{Cancelled, Counting, FIRST_ENTRY, Stay, Supplying, Want};
+use tenure_core::kernel::{Cancelled, Counting, Stay, Supplying, Want};
 use tenure_core::{Claim, Key, Kind, Operation, StoreError, StoreErrorKind};
 
 /// Whether locks of this kind are counts.
@@ -20,8 +20,8 @@ pub(crate) const fn is_counted(kind: Kind) -> bool {
 pub(crate) enum Count<'a> {
     Take { key: &'a Key, claim: &'a Claim, want: u32, of: Option<u32>, lease: Duration, stay: Stay },
     TakeNamed { key: &'a Key, claim: &'a Claim, ids: &'a [Claim], of: Option<u32>, lease: Duration },
-    Release { key: &'a Key, claim: &'a Claim, keep: Duration, cancel: Option<Cancelled> },
-    Forget { key: &'a Key, claim: &'a Claim, cancel: Cancelled },
+    Release { key: &'a Key, claim: &'a Claim, keep: Duration, cancel: Option<&'a Cancelled> },
+    Forget { key: &'a Key, claim: &'a Claim, cancel: &'a Cancelled },
     GiveBack { key: &'a Key, ids: &'a [Claim], all: bool, cancel: Option<&'a (Claim, Cancelled)> },
     Supply { kind: Kind, key: &'a Key, supplying: Supplying },
     Latch { key: &'a Key, counting: &'a Counting },
@@ -48,10 +48,10 @@ impl<'a> Count<'a> {
                 ));
             }
             (Operation::Release { claim, left: 0, keep, cancel, .. }, Kind::Semaphore) => {
-                Self::Release { key, claim, keep: *keep, cancel: *cancel }
+                Self::Release { key, claim, keep: *keep, cancel: cancel.as_ref() }
             }
             (Operation::Release { claim, left: 0, cancel: Some(cancel), .. }, Kind::Permits) => {
-                Self::Forget { key, claim, cancel: *cancel }
+                Self::Forget { key, claim, cancel }
             }
             (Operation::GiveBack { ids, all, cancel }, Kind::Permits) => {
                 Self::GiveBack { key, ids, all: *all, cancel: cancel.as_ref() }
@@ -108,14 +108,15 @@ impl Call for Count<'_> {
             Self::Take { claim, want, of, lease, stay, .. } => {
                 command.arg(11);
                 semaphore(command, key);
-                command.arg(names::WATERMARK).arg(names::tombstone(key, claim, FIRST_ENTRY));
+                command.arg(names::WATERMARK).arg(names::tombstones(key, claim));
                 command.arg(claim.as_str()).arg(names::NOTICE).arg(*want).arg(Known(*of)).arg(Millis(*lease));
                 command.arg(Known(stay.place().map(Millis)));
             }
             Self::TakeNamed { claim, ids, of, lease, .. } => {
                 command.arg(7);
                 permits(command, key);
-                command.arg(names::tombstone(key, claim, FIRST_ENTRY)).arg(Known(*of)).arg(Millis(*lease));
+                command.arg(names::tombstones(key, claim)).arg(Known(*of)).arg(Millis(*lease));
+                command.arg(claim.as_str());
                 for id in *ids {
                     command.arg(&*member(id));
                 }
@@ -123,27 +124,28 @@ impl Call for Count<'_> {
             Self::Release { claim, keep, cancel, .. } => {
                 command.arg(9 + usize::from(cancel.is_some()));
                 semaphore(command, key);
-                if let Some(cancel) = cancel {
-                    command.arg(names::tombstone(key, claim, cancel.entry));
+                if cancel.is_some() {
+                    command.arg(names::tombstones(key, claim));
                 }
                 let keep = (!keep.is_zero()).then_some(Millis(*keep));
                 command.arg(claim.as_str()).arg(names::NOTICE).arg(Known(keep));
                 if let Some(cancel) = cancel {
-                    command.arg(Millis(cancel.remember));
+                    command.arg(Millis(cancel.remember)).arg(Stretches(&cancel.spans));
                 }
             }
             Self::Forget { claim, cancel, .. } => {
-                command.arg(1).arg(names::tombstone(key, claim, cancel.entry));
-                command.arg("").arg("").arg("").arg(Millis(cancel.remember));
+                command.arg(1).arg(names::tombstones(key, claim));
+                command.arg("").arg("").arg("").arg(Millis(cancel.remember)).arg(Stretches(&cancel.spans));
             }
             Self::GiveBack { ids, all, cancel, .. } => {
                 command.arg(6 + usize::from(cancel.is_some()));
                 permits(command, key);
-                if let Some((claim, cancel)) = cancel {
-                    command.arg(names::tombstone(key, claim, cancel.entry));
+                if let Some((claim, _)) = cancel {
+                    command.arg(names::tombstones(key, claim));
                 }
                 command.arg(if *all { "all" } else { "" });
                 command.arg(Known(cancel.map(|(_, cancel)| Millis(cancel.remember))));
+                command.arg(Known(cancel.map(|(_, cancel)| Stretches(&cancel.spans))));
                 for id in *ids {
                     command.arg(&*member(id));
                 }

@@ -16,7 +16,7 @@ pub(crate) const NOTICE: &str = "tenure:notice:";
 pub(crate) struct Beside<'a> {
     what: &'static str,
     key: &'a Key,
-    entry: Option<(&'a Claim, u32)>,
+    client: Option<&'a str>,
 }
 
 /// Where releases of a lock are made known; a Java service on Redisson publishes and listens there too.
@@ -27,7 +27,7 @@ pub(crate) fn channel(kind: Kind, key: &Key) -> Beside<'_> {
         Kind::Latch => LATCHES,
         _ => "redisson_lock__channel",
     };
-    Beside { what, key, entry: None }
+    Beside { what, key, client: None }
 }
 
 /// What a latch's channel begins with. It is named by a rule of its own: its key is always put into braces.
@@ -35,17 +35,17 @@ const LATCHES: &str = "redisson_countdownlatch__channel__";
 
 /// Who has permits of a semaphore, and how many there are.
 pub(crate) fn permits(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:permits", key, entry: None }
+    Beside { what: "tenure:permits", key, client: None }
 }
 
 /// When the leases on permits end.
 pub(crate) fn permit_ends(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:permits:ends", key, entry: None }
+    Beside { what: "tenure:permits:ends", key, client: None }
 }
 
 /// How many permits each in a semaphore's line wants.
 pub(crate) fn wants(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:queue:wants", key, entry: None }
+    Beside { what: "tenure:queue:wants", key, client: None }
 }
 
 /// Redisson's names of permits that are taken, by when they end.
@@ -55,67 +55,67 @@ pub(crate) fn named(key: &Key) -> String {
 
 /// Which round a latch is in.
 pub(crate) fn round(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:latch", key, entry: None }
+    Beside { what: "tenure:latch", key, client: None }
 }
 
 /// The ids that a latch was counted down with.
 pub(crate) fn counted(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:latch:ids", key, entry: None }
+    Beside { what: "tenure:latch:ids", key, client: None }
 }
 
 /// The count of a fenced lock's tokens, which Redisson keeps for ever.
 pub(crate) fn tokens(key: &Key) -> Beside<'_> {
-    Beside { what: "redisson_lock_token", key, entry: None }
+    Beside { what: "redisson_lock_token", key, client: None }
 }
 
 /// Where the clients that wait for a lock stand in line.
 pub(crate) fn line(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:line", key, entry: None }
+    Beside { what: "tenure:line", key, client: None }
 }
 
 /// The line for a fair lock, by when each came to it.
 pub(crate) fn queue(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:queue", key, entry: None }
+    Beside { what: "tenure:queue", key, client: None }
 }
 
 /// Until when each place in that line is kept.
 pub(crate) fn queue_places(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:queue:places", key, entry: None }
+    Beside { what: "tenure:queue:places", key, client: None }
 }
 
 /// Who has a side of a read-write lock, by when their leases end.
 pub(crate) fn side(kind: Kind, key: &Key) -> Beside<'_> {
-    Beside { what: if kind == Kind::Read { "tenure:reading" } else { "tenure:writing" }, key, entry: None }
+    Beside { what: if kind == Kind::Read { "tenure:reading" } else { "tenure:writing" }, key, client: None }
 }
 
 /// Who waits for a side of a read-write lock, by when they came.
 pub(crate) fn waiting(kind: Kind, key: &Key) -> Beside<'_> {
-    Beside { what: if kind == Kind::Read { "tenure:readers" } else { "tenure:writers" }, key, entry: None }
+    Beside { what: if kind == Kind::Read { "tenure:readers" } else { "tenure:writers" }, key, client: None }
 }
 
 /// Until when each place in the line for a read-write lock is kept.
 pub(crate) fn places(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:places", key, entry: None }
+    Beside { what: "tenure:places", key, client: None }
 }
 
 /// By when readers have come who go before the next writer.
 pub(crate) fn pass(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:pass", key, entry: None }
+    Beside { what: "tenure:pass", key, client: None }
 }
 
 /// Redisson's line for a fair lock.
 pub(crate) fn redisson_queue(key: &Key) -> Beside<'_> {
-    Beside { what: "redisson_lock_queue", key, entry: None }
+    Beside { what: "redisson_lock_queue", key, client: None }
 }
 
 /// Until when Redisson waits for each in that line.
 pub(crate) fn redisson_patience(key: &Key) -> Beside<'_> {
-    Beside { what: "redisson_lock_timeout", key, entry: None }
+    Beside { what: "redisson_lock_timeout", key, client: None }
 }
 
 /// What our claims on a read-write lock in Redisson's layout are.
 pub(crate) fn shares(key: &Key) -> Beside<'_> {
-    Beside { what: "tenure:shares", key, entry: None }
+    Beside { what: "tenure:shares", key, client: None }
 }
 
 /// What the keys begin with that last as long as Redisson's readers' leases.
@@ -123,9 +123,9 @@ pub(crate) fn readers_prefix(key: &Key) -> String {
     if key.as_str().contains('{') { key.to_string() } else { format!("{{{key}}}") }
 }
 
-/// Where it is remembered that an entry was given up.
-pub(crate) fn tombstone<'a>(key: &'a Key, claim: &'a Claim, entry: u32) -> Beside<'a> {
-    Beside { what: "tenure:cancelled", key, entry: Some((claim, entry)) }
+/// Where it is remembered what is over of all that the claim's client asked for.
+pub(crate) fn tombstones<'a>(key: &'a Key, claim: &'a Claim) -> Beside<'a> {
+    Beside { what: "tenure:cancelled", key, client: Some(claim.client()) }
 }
 
 /// Where a client's card lies.
@@ -139,7 +139,7 @@ pub(crate) fn notice(client: &str) -> String {
 }
 
 impl Beside<'_> {
-    /// All of it but the entry.
+    /// All of it but the client.
     fn parts(&self) -> [&str; 5] {
         let braced = self.key.as_str().contains('{') && self.what != LATCHES;
         let (open, close) = match braced {
@@ -155,8 +155,8 @@ impl Beside<'_> {
 impl fmt::Display for Beside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts().into_iter().try_for_each(|part| f.write_str(part))?;
-        match self.entry {
-            Some((claim, entry)) => write!(f, ":{claim}/{entry}"),
+        match self.client {
+            Some(client) => write!(f, ":{client}"),
             None => Ok(()),
         }
     }
@@ -169,11 +169,8 @@ impl ToRedisArgs for Beside<'_> {
         for part in self.parts() {
             let _ = name.write_all(part.as_bytes());
         }
-        if let Some((claim, entry)) = self.entry {
-            for part in [":", claim.as_str(), "/"] {
-                let _ = name.write_all(part.as_bytes());
-            }
-            let _ = write!(name, "{entry}");
+        for part in self.client.iter().flat_map(|client| [":", client]) {
+            let _ = name.write_all(part.as_bytes());
         }
     }
 }
@@ -193,7 +190,7 @@ mod tests {
         assert_eq!(channel(Kind::Latch, &plain).to_string(), "redisson_countdownlatch__channel__{order:pay}");
         assert_eq!(channel(Kind::Latch, &braced).to_string(), "redisson_countdownlatch__channel__{{order}:pay}");
         assert_eq!([named(&plain), named(&braced)], ["{order:pay}:timeout", "{order}:pay:timeout"]);
-        assert_eq!(tombstone(&plain, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled:{order:pay}:c:7/2");
-        assert_eq!(tombstone(&braced, &Claim::new("c", 7), 2).to_string(), "tenure:cancelled::{order}:pay:c:7/2");
+        assert_eq!(tombstones(&plain, &Claim::new("c", 7)).to_string(), "tenure:cancelled:{order:pay}:c");
+        assert_eq!(tombstones(&braced, &Claim::new("c", 7)).to_string(), "tenure:cancelled::{order}:pay:c");
     }
 }

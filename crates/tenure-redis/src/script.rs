@@ -33,55 +33,63 @@ pub(crate) struct Scripts {
 
 /// For claims that take a re-entrant lock for themselves.
 pub(crate) static REENTRANT: Scripts = Scripts {
-    acquire: script!("common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
-    reenter: script!("reentrant/reenter", "reentrant/count"),
+    acquire: script!(
+        "common/given_up",
+        "common/token",
+        "reentrant/acquire",
+        "reentrant/stand",
+        "common/line",
+        "reentrant/holder"
+    ),
+    reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
-    release: script!("reentrant/release", "nested/rest", "common/tell", "common/note"),
-    leave: script!("reentrant/leave", "reentrant/count"),
+    release: script!("common/give_up", "reentrant/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "reentrant/count"),
 };
 
 /// For claims that stand under others.
 pub(crate) static NESTED: Scripts = Scripts {
-    acquire: script!("nested/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
-    reenter: script!("reentrant/reenter", "nested/count"),
+    acquire: script!("common/given_up", "nested/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
-    release: script!("nested/release", "nested/rest", "common/tell", "common/note"),
-    leave: script!("reentrant/leave", "nested/count"),
+    release: script!("common/give_up", "nested/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "nested/count"),
 };
 
 /// For claims that take a fenced lock for themselves: its tokens come from elsewhere, the rest is the re-entrant lock's.
 pub(crate) static FENCED: Scripts = Scripts {
-    acquire: script!("fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
-    reenter: script!("reentrant/reenter", "reentrant/count"),
+    acquire: script!("common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
-    release: script!("reentrant/release", "nested/rest", "common/tell", "common/note"),
-    leave: script!("reentrant/leave", "reentrant/count"),
+    release: script!("common/give_up", "reentrant/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "reentrant/count"),
 };
 
 /// For claims on fenced locks that stand under others.
 pub(crate) static NESTED_FENCED: Scripts = Scripts {
-    acquire: script!("fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
-    reenter: script!("reentrant/reenter", "nested/count"),
+    acquire: script!("common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
-    release: script!("nested/release", "nested/rest", "common/tell", "common/note"),
-    leave: script!("reentrant/leave", "nested/count"),
+    release: script!("common/give_up", "nested/release", "nested/rest", "common/tell", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "nested/count"),
 };
 
 /// For claims on simple locks, which are never entered twice.
 pub(crate) static SIMPLE: Scripts = Scripts {
-    acquire: script!("common/token", "simple/acquire", "common/line", "simple/holder"),
+    acquire: script!("common/given_up", "common/token", "simple/acquire", "common/line", "simple/holder"),
     reenter: script!("simple/reenter"),
     renew: script!("simple/renew"),
-    release: script!("simple/release", "common/tell", "common/note"),
+    release: script!("common/give_up", "simple/release", "common/tell", "common/note"),
     leave: script!("simple/reenter"),
 };
 
 /// For claims that take a fair lock for themselves.
 pub(crate) static FAIR: Scripts = Scripts {
-    acquire: script!("fair/acquire", "fair/line", "fair/enter"),
-    reenter: script!("reentrant/reenter", "reentrant/count"),
+    acquire: script!("common/given_up", "fair/acquire", "fair/line", "fair/enter"),
+    reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
+        "common/give_up",
         "fair/release",
         "fair/line",
         "fair/leave",
@@ -90,15 +98,16 @@ pub(crate) static FAIR: Scripts = Scripts {
         "fair/tell",
         "common/note"
     ),
-    leave: script!("reentrant/leave", "reentrant/count"),
+    leave: script!("common/give_up", "reentrant/leave", "reentrant/count"),
 };
 
 /// For claims on fair locks that stand under others.
 pub(crate) static NESTED_FAIR: Scripts = Scripts {
-    acquire: script!("fair/acquire", "fair/line", "fair/enter"),
-    reenter: script!("reentrant/reenter", "nested/count"),
+    acquire: script!("common/given_up", "fair/acquire", "fair/line", "fair/enter"),
+    reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
+        "common/give_up",
         "fair/release",
         "fair/line",
         "fair/leave",
@@ -107,24 +116,25 @@ pub(crate) static NESTED_FAIR: Scripts = Scripts {
         "fair/tell",
         "common/note"
     ),
-    leave: script!("reentrant/leave", "nested/count"),
+    leave: script!("common/give_up", "reentrant/leave", "nested/count"),
 };
 
 /// For claims on either side of a read-write lock.
 pub(crate) static READ_WRITE: Scripts = Scripts {
-    acquire: script!("rw/acquire_keys", "rw/shares", "rw/look", "rw/acquire"),
-    reenter: script!("reentrant/reenter", "rw/count"),
+    acquire: script!("common/given_up", "rw/acquire_keys", "rw/shares", "rw/look", "rw/acquire"),
+    reenter: script!("common/given_up", "reentrant/reenter", "rw/count"),
     renew: script!("rw/renew"),
-    release: script!("rw/release_keys", "rw/shares", "rw/look", "rw/release", "common/note"),
-    leave: script!("reentrant/leave", "rw/count"),
+    release: script!("common/give_up", "rw/release_keys", "rw/shares", "rw/look", "rw/release", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "rw/count"),
 };
 
 /// The same, in Redisson's layout.
 pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("fair/acquire", "redisson/line", "fair/enter"),
-    reenter: script!("reentrant/reenter", "reentrant/count"),
+    acquire: script!("common/given_up", "fair/acquire", "redisson/line", "fair/enter"),
+    reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
+        "common/give_up",
         "fair/release",
         "redisson/line",
         "fair/leave",
@@ -133,14 +143,15 @@ pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
         "fair/tell",
         "common/note"
     ),
-    leave: script!("reentrant/leave", "reentrant/count"),
+    leave: script!("common/give_up", "reentrant/leave", "reentrant/count"),
 };
 
 pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("fair/acquire", "redisson/line", "fair/enter"),
-    reenter: script!("reentrant/reenter", "nested/count"),
+    acquire: script!("common/given_up", "fair/acquire", "redisson/line", "fair/enter"),
+    reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
+        "common/give_up",
         "fair/release",
         "redisson/line",
         "fair/leave",
@@ -149,39 +160,60 @@ pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
         "fair/tell",
         "common/note"
     ),
-    leave: script!("reentrant/leave", "nested/count"),
+    leave: script!("common/give_up", "reentrant/leave", "nested/count"),
 };
 
 pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("rw/acquire_keys", "redisson/shares", "rw/look", "rw/acquire"),
-    reenter: script!("reentrant/reenter", "redisson/count"),
+    acquire: script!("common/given_up", "rw/acquire_keys", "redisson/shares", "rw/look", "rw/acquire"),
+    reenter: script!("common/given_up", "reentrant/reenter", "redisson/count"),
     renew: script!("redisson/renew"),
-    release: script!("rw/release_keys", "redisson/shares", "rw/look", "rw/release", "common/note"),
-    leave: script!("reentrant/leave", "redisson/count"),
+    release: script!("common/give_up", "rw/release_keys", "redisson/shares", "rw/look", "rw/release", "common/note"),
+    leave: script!("common/give_up", "reentrant/leave", "redisson/count"),
 };
 
 /// For claims on semaphores, which take all their permits at once and leave with all of them.
 pub(crate) static SEMAPHORE: Scripts = Scripts {
-    acquire: script!("semaphore/take_keys", "common/number", "semaphore/look", "common/last", "semaphore/take"),
+    acquire: script!(
+        "common/given_up",
+        "semaphore/take_keys",
+        "common/number",
+        "semaphore/look",
+        "common/last",
+        "semaphore/take"
+    ),
     reenter: script!("simple/reenter"),
     renew: script!("semaphore/renew"),
-    release: script!("semaphore/release_keys", "common/number", "semaphore/look", "semaphore/release", "common/note"),
+    release: script!(
+        "common/give_up",
+        "semaphore/release_keys",
+        "common/number",
+        "semaphore/look",
+        "semaphore/release",
+        "common/note"
+    ),
     leave: script!("simple/reenter"),
 };
 pub(crate) static SUPPLY: Script = script!("semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
 
 /// For permits that have names.
 pub(crate) static PERMITS: Scripts = Scripts {
-    acquire: script!("permits/take_keys", "common/number", "permits/look", "common/last", "permits/take"),
+    acquire: script!(
+        "common/given_up",
+        "permits/take_keys",
+        "common/number",
+        "permits/look",
+        "common/last",
+        "permits/take"
+    ),
     reenter: script!("simple/reenter"),
     renew: script!("permits/renew"),
-    release: script!("permits/release", "common/note"),
+    release: script!("common/give_up", "permits/release", "common/note"),
     leave: script!("simple/reenter"),
 };
 pub(crate) static SUPPLY_NAMED: Script =
     script!("semaphore/supply_keys", "common/number", "permits/look", "common/supply");
 pub(crate) static GIVE_BACK: Script =
-    script!("permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
+    script!("common/give_up", "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 
 /// For all that is done to latches.
 pub(crate) static LATCH: Script = script!("latch/keys", "common/number", "latch/count");
@@ -191,16 +223,16 @@ pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspe
 pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force");
 
 /// For those who take several locks at one moment.
-pub(crate) static TOGETHER: Script = script!("multi/acquire");
+pub(crate) static TOGETHER: Script = script!("common/given_up", "multi/acquire");
 
 /// For locks on a majority of servers.
-pub(crate) static RETRACT: Script = script!("reentrant/release", "nested/rest", "common/note");
-pub(crate) static RETRACT_NESTED: Script = script!("nested/release", "nested/rest", "common/note");
-pub(crate) static RETRACT_SIMPLE: Script = script!("simple/release", "common/note");
+pub(crate) static RETRACT: Script = script!("common/give_up", "reentrant/release", "nested/rest", "common/note");
+pub(crate) static RETRACT_NESTED: Script = script!("common/give_up", "nested/release", "nested/rest", "common/note");
+pub(crate) static RETRACT_SIMPLE: Script = script!("common/give_up", "simple/release", "common/note");
 pub(crate) static STAMP: Script = script!("redlock/stamp", "redlock/raise");
 pub(crate) static STAMP_SIMPLE: Script = script!("redlock/stamp_simple", "redlock/raise");
-pub(crate) static JOIN: Script = script!("redlock/join", "redlock/raise");
-pub(crate) static JOIN_SIMPLE: Script = script!("redlock/join_simple", "redlock/raise");
+pub(crate) static JOIN: Script = script!("common/given_up", "redlock/join", "redlock/raise");
+pub(crate) static JOIN_SIMPLE: Script = script!("common/given_up", "redlock/join_simple", "redlock/raise");
 
 /// For whoever looks.
 pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");

@@ -27,6 +27,10 @@ impl Site for Place {
         self.count_of(guard)
     }
 
+    fn tombstones(&self) -> usize {
+        self.record("k").map_or(0, |record| record.lines().filter(|line| line.starts_with("over ")).count())
+    }
+
     fn left(&self) -> Vec<String> {
         self.litter()
     }
@@ -60,4 +64,9 @@ async fn a_release_cancelled_at_any_poll_is_finished() {
 #[tokio::test]
 async fn an_inner_release_cancelled_at_any_poll_is_finished() {
     sweep::inner_release(&Place::new()).await;
+}
+
+#[tokio::test]
+async fn however_much_is_given_up_no_more_is_remembered() {
+    sweep::crowd(&Place::new()).await;
 }

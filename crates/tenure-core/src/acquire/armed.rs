@@ -1,6 +1,7 @@
 //! A claim on its way: what was asked for it is undone unless a guard takes over.
 
 use super::{Demand, Whose, terms};
+use crate::alive::Living;
 use crate::guard::Guard;
 use crate::hold::{Granted, Hold};
 use crate::inner::Inner;
@@ -19,6 +20,8 @@ pub(super) struct Armed<'a> {
     demand: Option<Demand>,
     lease: Duration,
     pub(super) claim: Claim,
+    /// Until a guard takes over.
+    living: Arc<Living>,
     /// A request is under way.
     asking: bool,
     /// What the store has of the claim, by its last answer.
@@ -39,8 +42,9 @@ enum Has {
 
 impl<'a> Armed<'a> {
     pub(super) fn new(client: &'a Arc<Inner>, (kind, key): (Kind, &'a Key), under: &[Claim], lease: Duration) -> Self {
-        let (claim, under) = (client.shared.fresh_claim(!under.is_empty()), under.to_vec());
-        Self { client, kind, key, under, demand: None, lease, claim, asking: false, has: Has::Nothing, ghost: false }
+        let (claim, living) = client.shared.fresh_claim(key, !under.is_empty());
+        let (under, living, demand) = (under.to_vec(), Arc::new(living), None);
+        Self { client, kind, key, under, demand, lease, claim, living, asking: false, has: Has::Nothing, ghost: false }
     }
 
     /// For permits of a semaphore.
@@ -90,6 +94,7 @@ impl<'a> Armed<'a> {
             kind: self.kind,
             key: self.key.clone(),
             claim: self.claim.clone(),
+            living: Arc::clone(&self.living),
             under: std::mem::take(&mut self.under),
             owner,
             section,

@@ -185,7 +185,8 @@ async fn wait_for_seat(
         }
         let again = if matches!(patience, Patience::Once) { Again::Never } else { schedule.next() };
         if !matches!(patience, Patience::Once) {
-            wait.begin(&client.shared.fresh_claim(false), None);
+            let (claim, _) = client.shared.fresh_claim(key, false);
+            wait.begin(&claim, None);
         }
         let called = async {
             match again {

@@ -1,12 +1,12 @@
 //! What can change of a hold, and what follows from it at a moment.
 
-use super::{GHOST_MEMORY, Leaving};
+use super::{GivenUp, Leaving};
 use crate::Moment;
 use crate::agenda::Slot;
 use crate::entry::{Entry, deadline};
 use crate::event::Loss;
 use std::time::Duration;
-use tenure_kernel::{Cancelled, FIRST_ENTRY};
+use tenure_kernel::FIRST_ENTRY;
 use tokio_util::sync::CancellationToken;
 
 /// What can change of a hold.
@@ -121,18 +121,18 @@ impl State {
 
     /// What to tell the store when nobody is in any more, whoever still has a guard.
     pub(super) fn last_leaving(&self) -> Leaving {
-        let cancel = self.ghost.then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
+        let cancel = self.ghost.then_some(GivenUp { entry: FIRST_ENTRY, lease: Duration::ZERO });
         Leaving { left: 0, lease: Duration::from_millis(1), keep_until: self.keep_until, cancel }
     }
 
     /// What to tell the store after an entry went; closes the hold if it was the last.
-    pub(super) fn leaving(&mut self, now: Moment, cancel: Option<Cancelled>) -> Leaving {
+    pub(super) fn leaving(&mut self, now: Moment, cancel: Option<GivenUp>) -> Leaving {
         let left = self.count();
         if left == 0 {
             self.phase = Phase::Released;
         }
         // An acquire that may still be under way would take the freed lock for nobody.
-        let ghost = (left == 0 && self.ghost).then_some(Cancelled { entry: FIRST_ENTRY, remember: GHOST_MEMORY });
+        let ghost = (left == 0 && self.ghost).then_some(GivenUp { entry: FIRST_ENTRY, lease: Duration::ZERO });
         Leaving { left, lease: self.need(now), keep_until: self.keep_until, cancel: cancel.or(ghost) }
     }
 

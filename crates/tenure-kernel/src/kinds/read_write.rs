@@ -20,7 +20,6 @@
 //! * `cancelled_stays_cancelled`: an entry that was cancelled is refused for as long as that is remembered.
 //! * `only_the_claim_may`: renew, re-enter and release by any other claim change nothing.
 
-use super::reentrant;
 use crate::record::count_up;
 use crate::{Claim, Grant, Holder, Kind, Operation, Outcome, Record, Time, Token, Waiter};
 use std::time::Duration;
@@ -182,7 +181,7 @@ pub(crate) fn apply(
                     Outcome::StillHeld(share.count)
                 }
             };
-            reentrant::remember(record, claim, *cancel, now);
+            record.remember(claim, cancel.as_ref(), now);
             outcome
         }
         // About no claim, and done already; or nothing for a lock.

@@ -13,6 +13,9 @@
 //! * `nothing_shortens_a_lease`: re-entry, renewal and partial release never bring the end of a lease nearer.
 //! * `only_the_claim_may`: renew, re-enter and release by any other claim change nothing.
 //! * `cancelled_stays_cancelled`: an entry that was cancelled is refused for as long as that is remembered.
+//! * `only_what_was_cancelled_is_refused`: nothing else is, whatever else of the same client was cancelled.
+//! * `what_is_over_takes_no_more_room_the_more_it_is`: as many tombstones are kept of a client as it has said stretches that
+//!   have nothing in common.
 //! * `a_lease_ends_by_itself`: from its end on, a hold is gone for every operation.
 //! * `leaving_for_good_frees`: a release that leaves none in takes the claim out whatever the count was, and when the
 //!   last is out, the lock is free.
@@ -20,7 +23,7 @@
 //! * `looking_changes_nothing`: inspect returns the record it was given, less what has expired.
 
 use crate::record::count_up;
-use crate::{Busy, Cancelled, Claim, Grant, Holder, Kind, Operation, Outcome, Record, Time, Token, Tombstone};
+use crate::{Busy, Claim, Grant, Holder, Kind, Operation, Outcome, Record, Time, Token};
 use std::time::Duration;
 
 /// A lock that is held.
@@ -148,18 +151,11 @@ pub(crate) fn apply(
                 0 => leave(record, claim, *keep, now),
                 _ => stay(record, claim, (*left, *change), now.plus(*lease)),
             };
-            remember(record, claim, *cancel, now);
+            record.remember(claim, cancel.as_ref(), now);
             outcome
         }
         // About no claim, and done already; or nothing for a lock.
         _ => Outcome::NotHeld,
-    }
-}
-
-/// Remembers that an entry was given up.
-pub(super) fn remember(record: &mut Record, claim: &Claim, cancel: Option<Cancelled>, now: Time) {
-    if let Some(Cancelled { entry, remember }) = cancel {
-        record.tombstones.push(Tombstone { claim: claim.clone(), entry, forget: now.plus(remember) });
     }
 }
 

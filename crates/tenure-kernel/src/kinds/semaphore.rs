@@ -16,11 +16,10 @@
 //! * `cancelled_stays_cancelled`: a request that was cancelled is refused for as long as that is remembered.
 
 use super::read_write::{Share, in_the_way, share};
-use super::reentrant;
 use crate::record::count_up;
 use crate::{
-    Busy, Cancelled, Claim, FIRST_ENTRY, Grant, Kind, Operation, Outcome, Record, Stay, Supply, Supplying, Time, Token,
-    Waiter, Want,
+    Busy, Claim, FIRST_ENTRY, Grant, Kind, Operation, Outcome, Record, Stay, Supply, Supplying, Time, Token, Waiter,
+    Want,
 };
 use std::time::Duration;
 
@@ -64,14 +63,13 @@ pub(crate) fn apply(
         Operation::Release { claim, left: 0, keep, cancel, .. } => {
             record.leave_line(claim);
             let outcome = leave(record, claim, *keep, now);
-            reentrant::remember(record, claim, *cancel, now);
+            record.remember(claim, cancel.as_ref(), now);
             outcome
         }
         Operation::GiveBack { ids, all, cancel } => {
             let outcome = give_back(record, ids, *all);
-            if let Some((claim, Cancelled { entry, remember })) = cancel {
-                let cancelled = Cancelled { entry: *entry, remember: *remember };
-                reentrant::remember(record, claim, Some(cancelled), now);
+            if let Some((claim, cancel)) = cancel {
+                record.remember(claim, Some(cancel), now);
             }
             outcome
         }

@@ -3,10 +3,19 @@
 use crate::support::{Store, histories, millis, replay};
 use proptest::prelude::*;
 use std::time::Duration;
-use tenure_kernel::{Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Stay, Supplying, Want};
+use tenure_kernel::{
+    Cancelled, Claim, FIRST_ENTRY, Kind, Operation, Outcome, Record, Span, Spot, Stay, Supplying, Want,
+};
 
 fn claim(n: u64) -> Claim {
     Claim::new("client", n)
+}
+
+/// The claim, and the one below it.
+fn cancelled(claim: &Claim, remember: Duration) -> Cancelled {
+    let until = Spot::of(claim, FIRST_ENTRY).unwrap();
+    let since = Spot { claim: until.claim.saturating_sub(1), ..until };
+    Cancelled { spans: vec![Span { since, until }], remember }
 }
 
 fn operations(kind: Kind) -> impl Strategy<Value = Operation> {
@@ -16,10 +25,7 @@ fn operations(kind: Kind) -> impl Strategy<Value = Operation> {
         Kind::Permits => Want::Named((0..count).map(|at| Claim::new("permit", 10 * claim + u64::from(at))).collect()),
         _ => Want::Some(count),
     };
-    let cancel = || {
-        prop::option::weighted(0.2, millis(1..80))
-            .prop_map(|given| given.map(|remember| Cancelled { entry: FIRST_ENTRY, remember }))
-    };
+    let cancel = || prop::option::weighted(0.2, millis(1..80));
     let supplying = prop_oneof![
         Just(Supplying::Look),
         (0..6u32).prop_map(Supplying::Begin),
@@ -34,7 +40,8 @@ fn operations(kind: Kind) -> impl Strategy<Value = Operation> {
                 Operation::Take { claim: claim(number), want: want(number, count), of, lease, stay }
             }
         ),
-        4 => (claims(), cancel()).prop_map(|(claim, cancel)| {
+        4 => (claims(), cancel()).prop_map(|(claim, remember)| {
+            let cancel = remember.map(|remember| cancelled(&claim, remember));
             let (lease, keep) = (Duration::ZERO, Duration::ZERO);
             Operation::Release { claim, left: 0, change: 9, lease, keep, cancel }
         }),
@@ -171,7 +178,8 @@ proptest! {
     fn cancelled_stays_cancelled((kind, history) in kinds()) {
         replay(kind, &history, |step| {
             if let Operation::Take { claim, .. } = step.operation {
-                let cancelled = step.before.current().tombstones.iter().any(|grave| grave.claim == *claim);
+                let spot = Spot::of(claim, FIRST_ENTRY).unwrap();
+                let cancelled = step.before.current().tombstones.iter().any(|grave| grave.span.has(spot));
                 assert_eq!(*step.outcome == Outcome::Refused, cancelled);
             }
         });

@@ -29,6 +29,11 @@ impl Site for OnServer {
         count_of(&self.0, guard)
     }
 
+    fn tombstones(&self) -> usize {
+        let records = self.0.rows("SELECT record FROM tenure_locks WHERE lock_key = 'k'");
+        records.iter().flat_map(|row| row[0].lines()).filter(|line| line.starts_with("over ")).count()
+    }
+
     fn left(&self) -> Vec<String> {
         let held = ["j", "k", "l"].into_iter().filter(|key| is_held(&self.0, key)).map(str::to_owned);
         let rows = Some(locked_rows(&self.0)).filter(|rows| *rows > 0).map(|rows| format!("locked rows: {rows}"));
@@ -64,4 +69,9 @@ async fn a_release_cancelled_at_any_poll_is_finished() {
 #[tokio::test]
 async fn an_inner_release_cancelled_at_any_poll_is_finished() {
     sweep::inner_release(&OnServer(MariaDbServer::start())).await;
+}
+
+#[tokio::test]
+async fn however_much_is_given_up_no_more_is_remembered() {
+    sweep::crowd(&OnServer(MariaDbServer::start())).await;
 }

@@ -1,11 +1,19 @@
 -- token: counts a token for a lock that is free, and keeps its asker's client in line or takes it out.
 -- keys, args: as reentrant/acquire.lua, which follows, or simple/acquire.lua
--- after: `token`, none if the lock is not free; `line`, whether others wait, so that the release is to call one of them
+-- before: given_up.lua
+-- after: `token`, none if the lock is not free; `refused`, whether the claim was cancelled; `line`, whether others wait, so that the release is to call one of them
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
-local token, line
+local token, line, refused
 local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
+-- that some of the client's is over does not say that this is
+if taken > 0 and redis.call('EXISTS', KEYS[3]) == 1 then
+  refused, taken = given_up(KEYS[3], ARGV[1], 0), taken - 1
+end
+if refused then
+  taken = 3
+end
 if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
   token, line = redis.call('INCR', KEYS[2]), taken == 1 or ARGV[5]
   -- from there on one more is the same number to a script, and a token would be handed out twice

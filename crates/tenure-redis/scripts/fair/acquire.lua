@@ -1,6 +1,6 @@
 -- acquire: takes a fair lock that is free if nobody comes first, or lets a claim in beside those it stands under. Asked
 --          again, says the same. Whoever stays when it is turned away has a place in line.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, from 4 on those of the line, as its line.lua has them
+-- keys: 1 the lock, 2 the store's watermark, 3 what of its client's is over, from 4 on those of the line, as its line.lua has them
 -- args: 1 claim, 2 lease in ms, 3 what a client's own channel begins with, 4 for how long a place is kept, in ms, or '' for
 --       none, 5 the claims it stands under, one after the other with a '/' between them
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise {time to live in ms, server time in µs
@@ -13,7 +13,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ends = string.format('%d', now + ARGV[2] * 1000)
 local taken = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4])
-if taken > 0 and redis.call('EXISTS', KEYS[3]) == 1 then
+if taken > 0 and redis.call('EXISTS', KEYS[3]) == 1 and given_up(KEYS[3], claim, 0) then
   return 0
 end
 local fields = {}

@@ -1,5 +1,6 @@
 -- acquire: takes a fenced lock that is free, or lets a claim in beside those it stands under. Asked again, says the same.
--- keys: 1 the lock, 2 the count of its tokens, 3 the claim's tombstone, 4 the line of clients that wait, 5 the store's watermark
+-- keys: 1 the lock, 2 the count of its tokens, 3 what of its client's is over, 4 the line of clients that wait, 5 the store's
+--       watermark
 -- args: 1 claim, 2 lease in ms, 3 the claims it stands under, one after the other with a '/' between them, 4 and 5 as
 --       reentrant/acquire.lua
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise as holder.lua, which follows
@@ -7,7 +8,7 @@
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if redis.call('EXISTS', KEYS[3]) == 1 and given_up(KEYS[3], ARGV[1], 0) then
   return 0
 end
 local claim, under, mark = ARGV[1], '/' .. ARGV[3] .. '/', 'fenced'

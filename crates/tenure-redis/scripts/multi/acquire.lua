@@ -1,5 +1,5 @@
 -- acquire: takes several re-entrant and simple locks at one moment, or none of them. Asked again, says the same again.
--- keys: 1 the store's watermark, then for each lock the lock, the claim's tombstone, and the line of clients that wait
+-- keys: 1 the store's watermark, then for each lock the lock, what of its client's is over, and the line of clients that wait
 -- args: 1 'time' now and then: bring the watermark up to the server's clock; then for each lock its claim, its lease in ms
 --       and its kind
 -- reply: {0, token, …} if all are held: a number if granted now, a text if the claim held already; otherwise the position,
@@ -18,10 +18,14 @@ for i = 1, n do
   local claim, simple = ARGV[3 * i - 1], ARGV[3 * i + 1] == 'simple'
   local taken = call('EXISTS', lock, tombstone, line)
   lines[i] = taken > 0 and call('EXISTS', line) == 1
+  if taken > 0 and call('EXISTS', tombstone) == 1 then
+    if given_up(tombstone, claim, 0) then
+      return {i, 0}
+    end
+    taken = taken - 1
+  end
   if taken == (lines[i] and 1 or 0) then
     fresh = fresh + 1
-  elseif call('EXISTS', tombstone) == 1 then
-    return {i, 0}
   else
     local is = call('TYPE', lock).ok
     local what, mine

@@ -1,12 +1,12 @@
 -- acquire: lets a claim in beside those it stands under; if nobody is in, it takes the lock. Asked again, says the same.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 the line of clients that wait
+-- keys: 1 the lock, 2 the store's watermark, 3 what of its client's is over, 4 the line of clients that wait
 -- args: 1 to 4 as reentrant/acquire.lua, 5 the claims it stands under, one after the other with a '/' between them
 -- reply: {token as text, count} if the claim is in; 0 if it was cancelled; otherwise as holder.lua, which follows
 --        after stand.lua
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if redis.call('EXISTS', KEYS[3]) == 1 and given_up(KEYS[3], ARGV[1], 0) then
   return 0
 end
 local time = redis.call('TIME')

@@ -1,5 +1,5 @@
 -- take, continued: look.lua comes before.
-local want, ends = #ARGV - 2, now + ARGV[2] * 1000
+local want, ends = #ARGV - 3, now + ARGV[2] * 1000
 if not count and ARGV[1] ~= '' then
   local failed = begin(tonumber(ARGV[1]))
   if failed then
@@ -7,7 +7,7 @@ if not count and ARGV[1] ~= '' then
   end
 end
 local has = 0
-for i = 3, #ARGV do
+for i = 4, #ARGV do
   if count and redis.call('ZSCORE', KEYS[3], ARGV[i]) then
     has = has + 1
     last_until(ARGV[i], ends)
@@ -20,7 +20,7 @@ if total and total > 0 and total < want then
   return {total}
 end
 if count and count >= want then
-  for i = 3, #ARGV do
+  for i = 4, #ARGV do
     redis.call('ZADD', KEYS[3], shown(ends), ARGV[i])
     redis.call('ZADD', KEYS[4], ends, ARGV[i])
   end

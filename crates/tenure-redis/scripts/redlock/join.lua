@@ -1,10 +1,10 @@
 -- join: puts a claim that holds on a majority back into a re-entrant lock that has forgotten it, as after a restart, or that
 --       never knew it. It goes in beside nobody but those it stands under, and those of its own who stand under it.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone
+-- keys: 1 the lock, 2 the store's watermark, 3 what of its client's is over
 -- args: 1 claim, 2 token, 3 lease in ms, 4 how often it is in, 5 which of its changes of count that was, 6 the claims it
 --       stands under, one after the other with a '/' between them
 -- reply: 0 if somebody else may have it, or the claim has left; otherwise as raise.lua, which follows
-if redis.call('EXISTS', KEYS[3]) == 1 or redis.call('HLEN', KEYS[1]) > 64 then
+if given_up(KEYS[3], ARGV[1], 0) or redis.call('HLEN', KEYS[1]) > 64 then
   return 0
 end
 local time = redis.call('TIME')

@@ -1,5 +1,5 @@
 -- acquire: takes a lock that token.lua, which comes before, found free; asked again, says the same again.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 the line of clients that wait
+-- keys: 1 the lock, 2 the store's watermark, 3 what of its client's is over, 4 the line of clients that wait
 -- args: 1 claim, 2 lease in ms, 3 'time' now and then: bring the watermark up to the server's clock,
 --       4 '' if the asker goes away when the lock is busy, 'waits' if it stays, since when (server time in µs) if it has
 --       been staying, 5 'more' if others of its client stay behind it
@@ -20,7 +20,7 @@ if token then
   end
   return token
 end
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if refused then
   return 0
 end
 local held = redis.call('HMGET', KEYS[1], ARGV[1], 'fence')

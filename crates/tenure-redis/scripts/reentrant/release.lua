@@ -1,7 +1,7 @@
 -- release: a claim leaves for good.
--- keys: 1 the lock, 2 its channel, 3 the line of clients that wait, 4 (if an entry is cancelled) the entry's tombstone
+-- keys: 1 the lock, 2 its channel, 3 the line of clients that wait, 4 (if an entry is cancelled) what of its client's is over
 -- args: 1 claim, 2 what a client's own channel begins with, 3 how long the lock stays taken all the same, in ms, or '',
---       4 (if an entry is cancelled) how long to remember that, in ms
+--       4 and 5 (if an entry is cancelled) how long to remember that, in ms, and what is over now
 -- reply: 1 if released; 0 if the claim does not hold; 3 if it stays taken for as long as was asked; otherwise as
 --        rest.lua, which follows for a lock with claims under its holder's; tell.lua and note.lua come last
 -- after: `line`, whether clients may stand in line

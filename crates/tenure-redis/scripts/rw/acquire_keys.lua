@@ -1,5 +1,5 @@
 -- acquire: lets a claim in to read or to write, or gives it a place in line. Asked again, says the same.
--- keys: 1 the lock, 2 the store's watermark, 3 the claim's tombstone, 4 its channel, from 5 on as look.lua and
+-- keys: 1 the lock, 2 the store's watermark, 3 what of its client's is over, 4 its channel, from 5 on as look.lua and
 --       shares.lua name them
 -- args: 1 claim, 2 lease in ms, 3 'read' or 'write', 4 for how long a place is kept, in ms, or '' for none, 5 the claims it
 --       stands under, one after the other with a '/' between them, 6 what a client's own channel begins with
@@ -9,7 +9,7 @@
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
 end
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if redis.call('EXISTS', KEYS[3]) == 1 and given_up(KEYS[3], ARGV[1], 0) then
   return 0
 end
 -- the key is in use for something else

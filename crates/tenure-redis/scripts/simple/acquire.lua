@@ -6,7 +6,7 @@ if token then
   redis.call('SET', KEYS[1], ARGV[1] .. string.format(line and ' %d line' or ' %d', token), 'PX', ARGV[2])
   return token
 end
-if redis.call('EXISTS', KEYS[3]) == 1 then
+if refused then
   return 0
 end
 local value = redis.call('GETRANGE', KEYS[1], 0, 255)

@@ -6,7 +6,6 @@ use crate::names;
 use crate::script::{self, Script};
 use redis::Cmd;
 use std::time::Duration;
-use tenure_core::kernel::FIRST_ENTRY;
 use tenure_core::{Claim, Key, Kind, Token};
 
 /// Gives a hold the token that was agreed on.
@@ -50,7 +49,7 @@ impl Call for Join<'_> {
 
     fn write(&self, command: &mut Cmd) {
         command.arg(3).arg(self.key.as_str()).arg(names::WATERMARK);
-        command.arg(names::tombstone(self.key, self.claim, FIRST_ENTRY));
+        command.arg(names::tombstones(self.key, self.claim));
         let Held { token, under, count, change, .. } = self.held;
         command.arg(self.claim.as_str()).arg(token).arg(Millis(self.lease)).arg(count).arg(change);
         if self.kind == Kind::Reentrant {

@@ -3,11 +3,11 @@
 use super::acquire::validity;
 use super::node::even_if_dead;
 use super::patience::Patience;
-use super::stragglers::leave;
+use super::stragglers::{given_up, leave};
 use super::{Answers, Redlock, go_on};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure_core::kernel::{Cancelled, FIRST_ENTRY, Grant};
+use tenure_core::kernel::Grant;
 use tenure_core::{Backend, Claim, Key, Kind, Operation, Outcome, StoreError};
 
 impl Redlock {
@@ -52,8 +52,10 @@ impl Redlock {
         if held.as_ref().is_some_and(|held| held.on_its_way)
             && let Operation::Release { left: 0, cancel, .. } = &mut operation
         {
-            let remember = cancel.map_or(lease, |cancel| cancel.remember.max(lease));
-            *cancel = Some(Cancelled { entry: FIRST_ENTRY, remember });
+            let over = given_up(claim, lease);
+            let cancel = cancel.get_or_insert_with(|| over.clone());
+            cancel.remember = cancel.remember.max(over.remember);
+            cancel.spans.extend(over.spans);
         }
         let may_have = |at: usize| held.as_ref().is_none_or(|held| held.on[at]);
         let telling = (0..self.nodes.len()).map(|at| {

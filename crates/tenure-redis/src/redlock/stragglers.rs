@@ -8,7 +8,7 @@ use futures_util::stream::StreamExt;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure_core::kernel::{Cancelled, FIRST_ENTRY};
+use tenure_core::kernel::{Cancelled, FIRST_ENTRY, Span, Spot};
 use tenure_core::{Backend, Claim, Key, Kind, Operation, StoreError};
 use tokio::sync::Notify;
 
@@ -37,9 +37,17 @@ struct Owed {
     until: Instant,
 }
 
+/// A claim that is over: none of its requests is to be let in, should one still be on its way.
+pub(super) fn given_up(claim: &Claim, lease: Duration) -> Cancelled {
+    let spans = claim
+        .number()
+        .map(|claim| Span { since: Spot { claim, entry: FIRST_ENTRY }, until: Spot { claim, entry: u32::MAX } });
+    Cancelled { spans: spans.into_iter().collect(), remember: Cancelled::memory(lease) }
+}
+
 /// Leaves for good, whatever the server has of the claim, and keeps a request out that is still on its way.
 pub(super) fn leave(claim: &Claim, lease: Duration) -> Operation {
-    let cancel = Some(Cancelled { entry: FIRST_ENTRY, remember: lease });
+    let cancel = Some(given_up(claim, lease));
     Operation::Release { claim: claim.clone(), left: 0, change: u32::MAX, lease, keep: Duration::ZERO, cancel }
 }
 

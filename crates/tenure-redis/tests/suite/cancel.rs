@@ -1,6 +1,6 @@
 //! The cancel sweep on a single server.
 
-use crate::support::{backend, count_of, exists, litter};
+use crate::support::{backend, count_of, exists, litter, tombstones};
 use tenure_core::{Client, Guard};
 use tenure_testkit::RedisServer;
 use tenure_testkit::sweep::{self, Site};
@@ -22,6 +22,10 @@ impl Site for OnOne {
 
     fn count_of(&self, guard: &Guard) -> Option<u32> {
         count_of(&self.0, guard)
+    }
+
+    fn tombstones(&self) -> usize {
+        tombstones(&self.0)
     }
 
     fn left(&self) -> Vec<String> {
@@ -57,4 +61,9 @@ async fn a_release_cancelled_at_any_poll_is_finished() {
 #[tokio::test]
 async fn an_inner_release_cancelled_at_any_poll_is_finished() {
     sweep::inner_release(&OnOne(RedisServer::start())).await;
+}
+
+#[tokio::test]
+async fn however_much_is_given_up_no_more_is_remembered() {
+    sweep::crowd(&OnOne(RedisServer::start())).await;
 }

@@ -88,7 +88,7 @@ async fn what_was_given_up_is_freed_with_full_memory() {
         change: u32::MAX,
         lease: ms(30_000),
         keep: ms(0),
-        cancel: Some(Cancelled { entry: FIRST_ENTRY, remember: ms(60_000) }),
+        cancel: Some(Cancelled::one(claim, FIRST_ENTRY, ms(60_000))),
     };
     let locks = [
         ("reentrant", Kind::Reentrant, claim(1), vec![], Outcome::Released),

@@ -1,6 +1,6 @@
 //! The cancel sweep on a majority of three, with a look at each of them.
 
-use crate::support::{count_of, exists, litter};
+use crate::support::{count_of, exists, litter, tombstones};
 use std::time::Duration;
 use tenure_core::{Client, Guard};
 use tenure_redis::{Redlock, RedlockConfig};
@@ -42,6 +42,10 @@ impl Site for OnThree {
         counts.first().copied().filter(|first| counts.len() >= 2 && counts.iter().all(|count| count == first))
     }
 
+    fn tombstones(&self) -> usize {
+        self.0.iter().map(tombstones).max().unwrap()
+    }
+
     fn left(&self) -> Vec<String> {
         let left =
             |(at, server): (usize, &RedisServer)| litter(server).into_iter().map(move |key| format!("{at}: {key}"));
@@ -77,4 +81,9 @@ async fn a_release_cancelled_at_any_poll_is_finished_on_every_server() {
 #[tokio::test]
 async fn an_inner_release_cancelled_at_any_poll_is_finished_on_every_server() {
     sweep::inner_release(&OnThree::start()).await;
+}
+
+#[tokio::test]
+async fn however_much_is_given_up_no_more_is_remembered_on_any_server() {
+    sweep::crowd(&OnThree::start()).await;
 }

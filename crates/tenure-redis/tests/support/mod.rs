@@ -88,6 +88,12 @@ pub(crate) fn count_of(server: &RedisServer, guard: &Guard) -> Option<u32> {
     count(server, guard.key(), guard.claim())
 }
 
+/// How much a server remembers of what was given up.
+pub(crate) fn tombstones(server: &RedisServer) -> usize {
+    let of_one = |key: String| from_redis_value::<usize>(server.command(&["ZCARD", &key])).unwrap();
+    server.keys("tenure:cancelled:*").into_iter().map(of_one).sum()
+}
+
 /// Keys that have no business to be there once no lock is held: all but the watermark, the clients' cards and
 /// tombstones that will go by themselves.
 pub(crate) fn litter(server: &RedisServer) -> Vec<String> {

@@ -687,7 +687,7 @@ fn cancel(one: &Wanted) -> Operation {
         change: u32::MAX,
         lease: one.lease,
         keep: Duration::ZERO,
-        cancel: Some(Cancelled { entry: 0, remember: millis(60_000) }),
+        cancel: Some(Cancelled::one(&one.claim, 0, millis(60_000))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Replay;
 use std::time::Duration;
-use tenure_core::kernel::{Cancelled, Counting, FIRST_ENTRY, Supplying, Want};
+use tenure_core::kernel::{Counting, FIRST_ENTRY, Supplying, Want};
 use tenure_core::{Backend, Claim, Kind, Operation, Stay};
 
 /// Whether keys of this kind are counts, of which nobody holds the whole.
@@ -62,7 +62,7 @@ impl<B: Backend> Replay<'_, B> {
             }
             7..9 => Operation::Renew { claim: if named { self.ids().swap_remove(0) } else { claim }, lease },
             9..12 => {
-                let cancel = self.cancel(who);
+                let cancel = self.cancel((who, FIRST_ENTRY));
                 if named && self.random.u32(0..4) > 0 {
                     let cancel = cancel.map(|cancel| (claim, cancel));
                     return Operation::GiveBack { ids: self.ids(), all: self.random.bool(), cancel };
@@ -80,14 +80,6 @@ impl<B: Backend> Replay<'_, B> {
             16 => Operation::ForceRelease,
             _ => Operation::Inspect,
         }
-    }
-
-    fn cancel(&mut self, who: usize) -> Option<Cancelled> {
-        let is_cancelled = self.random.u32(0..10) < 4;
-        if is_cancelled {
-            self.cancelled = Some((who, FIRST_ENTRY));
-        }
-        is_cancelled.then(|| Cancelled { entry: FIRST_ENTRY, remember: self.millis(1..80, 40..250) })
     }
 
     /// One to three of the names.

@@ -18,7 +18,7 @@ use fastrand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tenure_core::kernel::{Cancelled, Record, Stepped, Time, step};
+use tenure_core::kernel::{Cancelled, Record, Spot, Stepped, Time, step};
 use tenure_core::{
     Backend, Claim, Clock, Key, Kind, Lasts, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, StoreError,
     StoreErrorKind, Token,
@@ -161,7 +161,7 @@ pub async fn replay_known<B: Backend>(backend: &B, pace: &Pace) {
         change: 1,
         lease: millis(1),
         keep: Duration::ZERO,
-        cancel: cancel.map(|remember| Cancelled { entry: 0, remember: millis(remember) }),
+        cancel: cancel.map(|remember| Cancelled::one(&claim(1), 0, millis(remember))),
     };
     let histories = [
         (
@@ -418,11 +418,7 @@ impl<'a, B: Backend> Replay<'a, B> {
             }
             6..8 => Operation::Renew { claim, lease },
             8..11 => {
-                let cancel =
-                    (self.random.u32(0..10) < 4).then(|| Cancelled { entry, remember: self.millis(1..80, 40..250) });
-                if cancel.is_some() {
-                    self.cancelled = Some((who, entry));
-                }
+                let cancel = self.cancel((who, entry));
                 let keep = if self.random.u32(0..6) == 0 { self.millis(1..80, 40..150) } else { Duration::ZERO };
                 let (left, change) = (self.random.u32(0..4), self.random.u32(1..9));
                 Operation::Release { claim, left, change, lease, keep, cancel }
@@ -431,6 +427,25 @@ impl<'a, B: Backend> Replay<'a, B> {
             _ => Operation::Inspect,
         };
         (who, operation)
+    }
+
+    /// Now and then, what is given up with a claim that leaves: this entry of it, and of the claims below it what is above a place
+    /// drawn by lot.
+    fn cancel(&mut self, (who, entry): (usize, u32)) -> Option<Cancelled> {
+        // What one client gave up is forgotten together: were there more of it, nothing would ever be.
+        if self.random.u32(0..10) >= 2 {
+            return None;
+        }
+        self.cancelled = Some((who, entry));
+        let remember = self.millis(1..80, 40..250);
+        let mut cancelled = Cancelled::one(&self.claims[who], entry, remember);
+        if self.random.u32(0..4) == 0 {
+            for span in &mut cancelled.spans {
+                let since = Spot { claim: self.random.u64(1..6), entry: self.random.u32(0..3) };
+                span.since = span.since.min(since);
+            }
+        }
+        Some(cancelled)
     }
 
     /// Asks the backend, by one of two doors where it has two.

@@ -1,7 +1,9 @@
 //! What is cut off, and what must be so afterwards.
 
 use super::cut::sweep;
-use super::{SOON, Site, eventually, gets_in, is_free_for, is_in, leaves_nothing, releases, soon};
+use super::{PATIENCE, SOON, Site, eventually, gets_in, is_free_for, is_in, leaves_nothing, releases, soon};
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 use tenure_core::{Events, Guard, Kind, Release, What};
 use tokio::task::JoinHandle;
@@ -148,4 +150,32 @@ fn releases_when_waited_for(held: Guard, mut events: Events) -> JoinHandle<()> {
         let _ = tokio::time::timeout(Duration::from_millis(50), waits).await;
         releases(held).await;
     })
+}
+
+/// However many requests are given up while they are under way, the store remembers no more of them: beside one that waits
+/// all the time, of one client that holds now and then, and for as long as all that was asked for may be late.
+pub async fn crowd<S: Site>(site: &S) {
+    for kind in S::KINDS {
+        let (holder, client) = (site.client().await, site.client().await);
+        let held = gets_in(&holder, *kind).await;
+        let lock = client.lock_of(*kind, "k").unwrap();
+        let mut events = client.events();
+        let patient = tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.lock().await.map(drop) }
+        });
+        let waits = async { while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {} };
+        soon("it waits", waits).await;
+        for _ in 0..200 {
+            let mut asking = Box::pin(lock.try_lock());
+            // Given up while it is under way, as a rule.
+            let _ = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_ready())).await;
+        }
+        // Every cancellation has been told by then.
+        client.close(PATIENCE).await.unwrap();
+        assert!(soon("it waits no longer", patient).await.unwrap().is_err());
+        assert!(site.tombstones() <= 8, "{kind}: {} of 200", site.tombstones());
+        releases(held).await;
+        leaves_nothing(site, holder).await;
+    }
 }

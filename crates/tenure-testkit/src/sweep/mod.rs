@@ -6,7 +6,7 @@
 mod cases;
 mod cut;
 
-pub use self::cases::{acquire, inner_release, re_entry, release, set, wait};
+pub use self::cases::{acquire, crowd, inner_release, re_entry, release, set, wait};
 
 use std::time::{Duration, Instant};
 use tenure_core::{Client, Guard, Kind, Release};
@@ -34,6 +34,9 @@ pub trait Site {
 
     /// How often a guard's claim is in, if all that the store consists of agree.
     fn count_of(&self, guard: &Guard) -> Option<u32>;
+
+    /// How much the store remembers of what was given up: tombstones, each of which takes as much room as any other.
+    fn tombstones(&self) -> usize;
 
     /// What has no business to be there once no lock is held and every client that held one is closed.
     fn left(&self) -> Vec<String>;
