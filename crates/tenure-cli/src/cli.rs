@@ -249,6 +249,7 @@ pub(crate) enum SemaphoreCommand {
 
 /// `tenure run`
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Run {
     /// Take from this policy, a TOML file, what is not typed here
     #[arg(long, value_name = "FILE")]
@@ -281,9 +282,13 @@ pub(crate) struct Run {
     /// The longest the lock is held; a command that is not done gets SIGTERM `--kill-after` before that, and SIGKILL then
     #[arg(long, value_name = "D", value_parser = duration::some)]
     pub(crate) max_hold: Option<Duration>,
-    /// Keep the lock taken for at least this long, even if the command ends sooner; 0s is as if left out
+    /// Keep the lock taken for at least this long, even if the command is done sooner; a command that fails frees it at once.
+    /// 0s is as if left out
     #[arg(long, value_name = "D", value_parser = duration::any)]
     pub(crate) at_least: Option<Duration>,
+    /// Keep the lock taken for `--at-least`, or a policy's `at_least`, also if the command fails
+    #[arg(long)]
+    pub(crate) at_least_always: bool,
     /// What others see as the holder's name [default: the command's]
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,

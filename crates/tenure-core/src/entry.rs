@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     /// Until when it may be renewed, if not for ever.
     pub(crate) until: Option<Moment>,
     pub(crate) warn_at: Option<Moment>,
+    /// Until when the lock is to stay taken, whoever leaves before.
+    pub(crate) keep_until: Option<Moment>,
     pub(crate) lost: Option<Loss>,
     /// Cancelled when the entry is lost; made when somebody asks for it.
     pub(crate) lost_token: Option<CancellationToken>,
@@ -61,6 +63,7 @@ impl Entry {
             ends: None,
             until: None,
             warn_at: None,
+            keep_until: None,
             lost: None,
             lost_token: None,
             set_token: None,
@@ -77,6 +80,11 @@ impl Entry {
         let lease = self.terms.renew_every.is_none().then(|| deadline(sent, self.terms.lease));
         self.ends = [last, lease].into_iter().flatten().min();
         self.warn_at = self.terms.warn_after.map(|after| sent.plus(after));
+    }
+
+    /// It is in, since this moment: the lock is to stay taken for as long as it asked.
+    pub(crate) fn keeps(&mut self, since: Moment) {
+        self.keep_until = self.keep_until.max(self.terms.at_least.map(|least| since.plus(least)));
     }
 
     /// Why it is over by now.

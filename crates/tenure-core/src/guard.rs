@@ -353,6 +353,26 @@ impl Guard {
         }
     }
 
+    /// Takes back what [`at_least`](Options::at_least) has asked for: the lock is free when this guard goes. For work that is to
+    /// be done once and has failed, so that another may try.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {
+    /// use std::time::Duration;
+    /// use tenure_core::{Client, Memory, Options, Release};
+    ///
+    /// let lock = Client::new(Memory::new())?.lock("nightly")?;
+    /// let guard = lock.lock_with(Options::new().at_least(Duration::from_secs(60))).await?;
+    /// guard.waive_at_least();
+    /// assert_eq!(guard.release().await?, Release::Released);
+    /// # Ok(()) }
+    /// ```
+    pub fn waive_at_least(&self) {
+        if self.hold.origin.is_here() {
+            self.hold.waive(self.entry);
+        }
+    }
+
     /// Lets go of it without giving it back: it belongs to whoever knows its permits' names.
     pub(crate) fn let_go(mut self) {
         self.armed = false;

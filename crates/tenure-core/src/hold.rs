@@ -137,11 +137,12 @@ impl Hold {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let deadline = deadline(sent, terms.lease);
         let next_renewal = terms.renew_every.map_or(deadline, |every| sent.plus(every));
-        let keep_until = terms.at_least.map(|least| sent.plus(least));
+        let mut first = Entry::new(FIRST_ENTRY, terms, sent);
+        first.keeps(sent);
         let state = State {
             deadline,
             phase: Phase::Held,
-            entries: vec![Entry::new(FIRST_ENTRY, terms, sent)],
+            entries: vec![first],
             next_entry: FIRST_ENTRY + 1,
             changes: 0,
             next_renewal,
@@ -149,7 +150,7 @@ impl Hold {
             renewing: false,
             in_doubt: false,
             unanswered: 0,
-            keep_until,
+            kept: None,
             ghost,
             scheduled: [None; Slot::ALL],
         };
@@ -322,7 +323,14 @@ impl Hold {
         let Some(entry) = state.entry_mut(number) else { return };
         entry.terms = terms;
         entry.start(since);
-        state.keep_until = state.keep_until.max(terms.at_least.map(|least| since.plus(least)));
+        entry.keeps(since);
+    }
+
+    /// One entry does not ask for the lock to stay taken any more.
+    pub(crate) fn waive(&self, number: u32) {
+        if let Some(entry) = self.lock().entry_mut(number) {
+            entry.keep_until = None;
+        }
     }
 
     /// For how long one entry has been in, and its lease.
@@ -364,9 +372,8 @@ impl Hold {
         let mut state = self.lock();
         let Some(entry) = state.entry_mut(number) else { return };
         entry.start(sent);
+        entry.keeps(sent);
         let (lease, renew_every) = (entry.terms.lease, entry.terms.renew_every);
-        let keep_until = entry.terms.at_least.map(|least| sent.plus(least));
-        state.keep_until = state.keep_until.max(keep_until);
         state.extend(now, sent, lease);
         if let Some(every) = renew_every {
             state.next_renewal = state.next_renewal.min(sent.plus(every));
@@ -401,6 +408,7 @@ impl Hold {
             Some(at) => state.entries.remove(at),
             None => return Left::Lost(over.unwrap_or(Loss::LeaseEnded), None),
         };
+        state.kept = state.kept.max(entry.keep_until);
         // An entry that was seen to be lost has been taken out of the count then.
         if let Some(why) = over.or(entry.lost) {
             let mut afterthought = None;

@@ -24,6 +24,7 @@ crate::on_every_store!(
     a_simple_lock_lets_its_holder_in_once,
     a_key_of_another_kind_is_refused,
     at_least_keeps_the_lock_taken,
+    a_command_that_fails_keeps_nobody_out,
     a_lock_that_is_kept_shows_who_keeps_it,
     max_hold_ends_the_command,
     waiters_are_counted,
@@ -275,6 +276,18 @@ fn at_least_keeps_the_lock_taken(store: &Store) {
     assert_eq!(store.run(&["run", "--wait", "10s", "--at-least", "0s", "k", "--", "true"]).code, 0);
     assert!(!store.is_held("k"), "no least time is none");
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+fn a_command_that_fails_keeps_nobody_out(store: &Store) {
+    let run = |args: &[&str]| store.run(&[&["run", "--no-wait", "--at-least", "10m"], args].concat()).code;
+    assert_eq!(run(&["k", "--", "false"]), 1);
+    assert!(!store.is_held("k"), "another may try");
+    assert_eq!(run(&["k", "l", "--", "false"]), 1);
+    assert!(!store.is_held("k") && !store.is_held("l"), "another may try");
+    assert_eq!(run(&["--at-least-always", "k", "--", "false"]), 1);
+    assert!(store.is_held("k"), "that was asked for");
+    assert_eq!(run(&["l", "--", "true"]), 0);
+    assert!(store.is_held("l"), "it is done");
 }
 
 fn a_lock_that_is_kept_shows_who_keeps_it(store: &Store) {

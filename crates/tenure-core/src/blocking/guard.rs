@@ -203,6 +203,11 @@ impl Guard {
         wait_for(self.guard.take().downgrade()).map(Self::new)
     }
 
+    /// Takes back what [`at_least`](crate::Options::at_least) has asked for, as [its namesake](crate::Guard::waive_at_least) does.
+    pub fn waive_at_least(&self) {
+        self.guard.waive_at_least();
+    }
+
     /// Gives the lock back and says what happened.
     ///
     /// # Errors

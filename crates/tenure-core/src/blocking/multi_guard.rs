@@ -96,6 +96,11 @@ impl MultiGuard {
         wait_for(self.guard.renew())
     }
 
+    /// Takes back what [`at_least`](crate::Options::at_least) has asked for, as [its namesake](crate::MultiGuard::waive_at_least) does.
+    pub fn waive_at_least(&self) {
+        self.guard.waive_at_least();
+    }
+
     /// Gives all locks back and says what happened.
     ///
     /// # Errors

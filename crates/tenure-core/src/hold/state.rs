@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) in_doubt: bool,
     /// How many requests that make the lock last were sent, by hand or to go in again, and not answered.
     pub(super) unanswered: u32,
-    /// Until when the store is to keep the lock taken, whoever leaves before.
-    pub(super) keep_until: Option<Moment>,
+    /// Until when the store is to keep the lock taken, as entries have asked that have left.
+    pub(super) kept: Option<Moment>,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
     pub(super) ghost: bool,
     /// When each agenda has it down; kept here so that an agenda need not look it up.
@@ -112,6 +112,11 @@ impl State {
         over.flat_map(|entry| [entry.lost_token.take(), entry.set_token.take()]).flatten().collect()
     }
 
+    /// Until when the store is to keep the lock taken, whoever leaves before.
+    fn keep_until(&self) -> Option<Moment> {
+        self.entries.iter().map(|entry| entry.keep_until).fold(self.kept, Option::max)
+    }
+
     /// What to tell the store of a hold that is lost to us: a request that went unanswered may have been done all the
     /// same, and would keep the lock for nobody; or it may yet arrive, and take it for nobody.
     pub(super) fn afterthought(&self) -> Option<Leaving> {
@@ -122,7 +127,7 @@ impl State {
     /// What to tell the store when nobody is in any more, whoever still has a guard.
     pub(super) fn last_leaving(&self) -> Leaving {
         let cancel = self.ghost.then_some(GivenUp { entry: FIRST_ENTRY, lease: Duration::ZERO });
-        Leaving { left: 0, lease: Duration::from_millis(1), keep_until: self.keep_until, cancel }
+        Leaving { left: 0, lease: Duration::from_millis(1), keep_until: self.keep_until(), cancel }
     }
 
     /// What to tell the store after an entry went; closes the hold if it was the last.
@@ -133,7 +138,7 @@ impl State {
         }
         // An acquire that may still be under way would take the freed lock for nobody.
         let ghost = (left == 0 && self.ghost).then_some(GivenUp { entry: FIRST_ENTRY, lease: Duration::ZERO });
-        Leaving { left, lease: self.need(now), keep_until: self.keep_until, cancel: cancel.or(ghost) }
+        Leaving { left, lease: self.need(now), keep_until: self.keep_until(), cancel: cancel.or(ghost) }
     }
 
     pub(super) fn next_look(&self) -> Moment {

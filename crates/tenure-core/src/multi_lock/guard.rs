@@ -181,6 +181,13 @@ impl MultiGuard {
         try_join_all(self.guards.iter().map(Guard::renew)).await.map(drop)
     }
 
+    /// Takes back what [`at_least`](crate::Options::at_least) has asked for, as [`Guard::waive_at_least`] does, for each lock.
+    pub fn waive_at_least(&self) {
+        for guard in self.guards() {
+            guard.waive_at_least();
+        }
+    }
+
     /// Gives all locks back, also if one of them fails, and says what happened: [`Released`](Release::Released) if all of
     /// them are free, otherwise how it went with the one that is least so.
     ///

@@ -284,7 +284,7 @@ async fn sections_of_one_owner_exclude_each_other_when_one_around_them_was_lost(
             lock.run(alone.work()).await
         };
         let all = async { tokio::join!(to_the_end(&locks, &guarded, &alone), by_hand, beside) };
-        let (lost, guard, beside) = tenure::Owner::new().scope(all).await;
+        let (lost, guard, beside) = tenure::Owner::new().scope(Box::pin(all)).await;
         assert_eq!(lost.unwrap_err().kind(), ErrorKind::Lost);
         beside.unwrap();
         assert_eq!(alone.runs.load(Ordering::SeqCst), 2);

@@ -138,6 +138,10 @@ async fn attempt(common: &Common, talk: Talk, args: &Run, terms: &Terms, report:
     let alarms = tokio::spawn(tell_alarms(talk, client.events()));
     let outcome = hold(talk, args, terms, &guard, (&env, &mut signals), report).await;
     alarms.abort();
+    if !args.at_least_always && !outcome.as_ref().is_ok_and(|end| end.code() == 0) {
+        // It was not done: another may try.
+        guard.waive_at_least();
+    }
     let released = give_back(talk, &client, guard, outcome.is_ok()).await;
     report.held_for(since.elapsed());
     if let (Ok(_), Err(failure), Some(line)) = (&outcome, &released, &args.on_lost) {
