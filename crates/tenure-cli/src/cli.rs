@@ -260,8 +260,8 @@ pub(crate) struct Run {
     /// Let the lease end by itself instead of renewing it
     #[arg(long)]
     pub(crate) no_renew: bool,
-    /// How long to wait for the lock, and for the store to come back [default: for ever, but 5s for the store]
-    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::wait)]
+    /// How long to wait for the lock, and for the store to come back; 0s is --no-wait [default: for ever, but 5s for the store]
+    #[arg(long, value_name = "D", conflicts_with = "no_wait", value_parser = duration::any)]
     pub(crate) wait: Option<Duration>,
     /// Give up at once if somebody else holds the lock
     #[arg(long)]

@@ -14,12 +14,6 @@ pub(crate) fn some(text: &str) -> Result<Duration, &'static str> {
         .and_then(|length| if length.is_zero() { Err("choose more than nothing, such as `30s`") } else { Ok(length) })
 }
 
-/// How long to wait for a lock.
-pub(crate) fn wait(text: &str) -> Result<Duration, &'static str> {
-    any(text)
-        .and_then(|length| if length.is_zero() { Err("to give up at once, write `--no-wait`") } else { Ok(length) })
-}
-
 /// A length with no more digits than matter: `120ms`, `27s`, `3m 12s`, `2h 5m`.
 pub(crate) fn spoken(length: Duration) -> String {
     const HOUR: u64 = 3600;
@@ -40,7 +34,7 @@ mod tests {
 
     #[test]
     fn lengths_are_read_as_they_are_typed() {
-        for read in [any, some, wait] {
+        for read in [any, some] {
             assert_eq!(read("30s"), Ok(Duration::from_secs(30)));
             assert_eq!(read("1h30m"), Ok(Duration::from_secs(5400)));
             assert_eq!(read("250ms"), Ok(Duration::from_millis(250)));
@@ -49,7 +43,7 @@ mod tests {
             }
         }
         assert_eq!(any("0s"), Ok(Duration::ZERO));
-        assert!(some("0s").is_err() && wait("0s").is_err());
+        assert!(some("0s").is_err());
     }
 
     #[test]

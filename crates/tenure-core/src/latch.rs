@@ -150,7 +150,7 @@ impl Latch {
         self.wait_until(Patience::Endless).await
     }
 
-    /// Waits until the latch is open, for so long at the most.
+    /// Waits until the latch is open, for so long at the most. A wait of nothing looks once.
     ///
     /// # Errors
     ///
@@ -160,14 +160,11 @@ impl Latch {
     ///
     /// Dropping the future has no effect.
     pub async fn wait_timeout(&self, wait: Duration) -> Result<(), Error> {
-        if wait.is_zero() || wait > Options::MAX_WAIT {
-            return Err(Error::invalid(format!(
-                "choose a wait of more than nothing, up to {}: wait={}",
-                Length(Options::MAX_WAIT),
-                Length(wait)
-            )));
+        if wait > Options::MAX_WAIT {
+            let most = Length(Options::MAX_WAIT);
+            return Err(Error::invalid(format!("choose a wait of no more than {most}: wait={}", Length(wait))));
         }
-        self.wait_until(Patience::Until(self.client.shared.clock.now().plus(wait))).await
+        self.wait_until(Patience::within(wait, self.client.shared.clock.now())).await
     }
 
     async fn wait_until(&self, patience: Patience) -> Result<(), Error> {
@@ -180,6 +177,9 @@ impl Latch {
             let heard = watch.as_ref().map(Watch::epoch);
             if self.look(&mut waiting, patience).await? {
                 return Ok(());
+            }
+            if matches!(patience, Patience::Once) {
+                return self.gave_up(&waiting);
             }
             let look_again = shared.clock.now().plus(SAFETY_POLL);
             tokio::select! {

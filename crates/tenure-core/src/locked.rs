@@ -9,7 +9,7 @@ pub use self::answer::{Ended, GiveAnyway, IsNoFuture, MakeTheFunctionAsync, Skip
 pub use self::part::Part;
 
 use crate::inner::Inner;
-use crate::section::{self, Tries};
+use crate::section;
 use crate::{Client, Error, Options, Policy};
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -117,7 +117,7 @@ pub async fn enter(
     policy: &Policy,
     key: String,
 ) -> Result<Section, Error> {
-    enter_with(site, client, policy, key, |_, _| policy.terms()).await
+    enter_with(site, client, policy, key, |_, _| policy.get_options().clone()).await
 }
 
 /// The same, with the policy's options as the caller has changed them.
@@ -136,10 +136,9 @@ async fn enter_with(
     let client = client?;
     let prefix = policy.get_prefix();
     let key = if prefix.is_empty() { key } else { format!("{prefix}{key}") };
-    let tries = if policy.once() { Tries::Once } else { Tries::AsSaid };
     let lock = (policy.get_kind(), client.key(&key)?);
     let options = options(client.inner(), &lock.1);
-    let section = section::Section::enter(client.inner(), lock, &options, tries).await?;
+    let section = section::Section::enter(client.inner(), lock, &options).await?;
     Ok(Section(Some(section)))
 }
 

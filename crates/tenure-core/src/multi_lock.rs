@@ -6,7 +6,8 @@ mod take;
 
 pub use guard::MultiGuard;
 
-use self::take::{InTheWay, Taking, Wait};
+use self::take::{InTheWay, Taking};
+use crate::acquire::Patience;
 use crate::lock::Lock;
 use crate::{Error, Options, Owner};
 use std::borrow::Borrow;
@@ -125,8 +126,7 @@ impl MultiLock {
     ///
     /// As [`lock`](MultiLock::lock).
     pub async fn lock_with(&self, options: Options) -> Result<MultiGuard, Error> {
-        let wait = options.wait.map_or(Wait::Endless, Wait::For);
-        match Taking::new(&self.locks, &options, wait)?.run().await? {
+        match Taking::new(&self.locks, &options, |now| Patience::of(&options, now))?.run().await? {
             Ok(guards) => Ok(MultiGuard::new(guards)),
             // Boxed, as all that is rare.
             Err(InTheWay { at, contended }) => Err(Box::pin(self.locks[at].timed_out(contended)).await),
@@ -156,6 +156,6 @@ impl MultiLock {
     ///
     /// As [`lock`](MultiLock::lock).
     pub async fn try_lock_with(&self, options: Options) -> Result<Option<MultiGuard>, Error> {
-        Ok(Taking::new(&self.locks, &options, Wait::Once)?.run().await?.ok().map(MultiGuard::new))
+        Ok(Taking::new(&self.locks, &options, |_| Patience::Once)?.run().await?.ok().map(MultiGuard::new))
     }
 }

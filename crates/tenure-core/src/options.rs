@@ -104,7 +104,8 @@ impl Options {
         self
     }
 
-    /// How long to wait for the lock, all told: for ever unless said.
+    /// How long to wait for the lock, all told: for ever unless said. A wait of nothing is one attempt, without
+    /// [retries](Options::retry).
     #[must_use]
     pub const fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
@@ -142,10 +143,10 @@ impl Options {
     }
 
     /// The shortest the lock is taken: a release before that leaves it taken until then. For work that is to be done
-    /// once, by whichever of several machines comes first, although their clocks differ.
+    /// once, by whichever of several machines comes first, although their clocks differ. Nothing is as if left out.
     #[must_use]
     pub const fn at_least(mut self, taken: Duration) -> Self {
-        self.at_least = Some(taken);
+        self.at_least = if taken.is_zero() { None } else { Some(taken) };
         self
     }
 
@@ -283,9 +284,6 @@ impl Options {
             )));
         }
         if let Some(wait) = self.wait {
-            if wait.is_zero() {
-                return Err(Error::invalid("a wait of nothing is one attempt: call `try_lock` for that: wait=0s"));
-            }
             within("wait", wait, Duration::ZERO, Self::MAX_WAIT)?;
         }
         if let Some(warn_after) = self.warn_after {
@@ -296,7 +294,7 @@ impl Options {
             within("max_hold", most, Self::MIN_LEASE, Self::MAX_WAIT)?;
         }
         if let Some(least) = self.at_least {
-            within("at_least", least, Duration::from_millis(1), Self::MAX_LEASE)?;
+            within("at_least", least, Duration::ZERO, Self::MAX_LEASE)?;
             if let Some(most) = self.max_hold.filter(|most| *most < least) {
                 return Err(Error::invalid(format!(
                     "choose an at_least no longer than the max_hold: at_least={} max_hold={}",

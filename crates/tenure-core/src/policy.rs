@@ -92,8 +92,7 @@ impl Policy {
         self
     }
 
-    /// How it is taken. Here a [wait](Options::wait) of nothing means one attempt, and an [`at_least`](Options::at_least) of
-    /// nothing is as if left out.
+    /// How it is taken.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -131,15 +130,6 @@ impl Policy {
     pub fn once(&self) -> bool {
         self.options.wait.is_some_and(|wait| wait.is_zero())
     }
-
-    /// The options to take it with, for [`Lock::lock_with`](crate::Lock::lock_with) or, if it is asked for
-    /// [once](Policy::once), for [`Lock::try_lock_with`](crate::Lock::try_lock_with): lengths of nothing are left out of them.
-    pub fn terms(&self) -> Options {
-        let mut options = self.options.clone();
-        options.wait = options.wait.filter(|wait| !wait.is_zero());
-        options.at_least = options.at_least.filter(|least| !least.is_zero());
-        options
-    }
 }
 
 impl Default for Policy {
@@ -161,12 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out() {
-        let policy = Policy::seed();
-        assert!(!policy.once());
-        assert_eq!(policy.terms(), *policy.get_options());
-        let policy = Policy::new().map(|options| options.wait(Duration::ZERO).at_least(Duration::ZERO));
-        assert!(policy.once());
-        assert_eq!(policy.terms(), Options::new());
+    fn a_wait_of_nothing_is_one_attempt() {
+        assert!(!Policy::seed().once());
+        assert!(Policy::new().map(|options| options.wait(Duration::ZERO)).once());
     }
 }

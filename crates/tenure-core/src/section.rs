@@ -23,30 +23,13 @@ pub(crate) struct Section {
     around: Option<Arc<Entered>>,
 }
 
-/// How to enter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Tries {
-    /// One attempt.
-    Once,
-    /// As the options say.
-    AsSaid,
-}
-
 impl Section {
     /// Takes the lock, or goes in again if the section is inside another that has it. The owner is the one that the options
     /// name, or in whose scope the caller is, or a new one.
-    pub(crate) async fn enter(
-        client: &Arc<Inner>,
-        (sort, key): (Sort, Key),
-        options: &Options,
-        tries: Tries,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn enter(client: &Arc<Inner>, (sort, key): (Sort, Key), options: &Options) -> Result<Self, Error> {
         client.check(options)?;
         let owner = options.section_owner().unwrap_or_default();
-        let patience = match tries {
-            Tries::Once => Patience::Once,
-            Tries::AsSaid => Patience::of(options, client.shared.clock.now()),
-        };
+        let patience = Patience::of(options, client.shared.clock.now());
         let whose = Whose { owner: Some(owner.clone()), section: true };
         let (kind, entered) = match sort {
             Sort::Lock(kind) => (kind, acquire_for(client, (kind, &key), options, patience, whose).await?),
@@ -204,7 +187,7 @@ impl Lock {
     }
 
     async fn enter(&self, options: &Options) -> Result<Section, Error> {
-        Section::enter(self.client(), (Sort::Lock(self.kind()), self.key().clone()), options, Tries::AsSaid).await
+        Section::enter(self.client(), (Sort::Lock(self.kind()), self.key().clone()), options).await
     }
 }
 
@@ -237,7 +220,7 @@ impl Client {
         work: impl AsyncFnOnce(&Guard) -> T,
     ) -> Result<T, Error> {
         let lock = (Sort::Lock(Kind::Reentrant), self.key(key)?);
-        let section = Section::enter(self.inner(), lock, &options, Tries::AsSaid).await?;
+        let section = Section::enter(self.inner(), lock, &options).await?;
         // Called inside of the section too: what a closure does before it returns a future is part of the work.
         let value = section.run(pin!(async { work(&section.guard).await })).await?;
         section.leave().await.map(|()| value)

@@ -35,7 +35,7 @@ impl Bounds {
     pub(crate) const MAX_HOLD: Self =
         Self { name: "max_hold", words: "100ms to 366d", least: Duration::from_millis(100), most: days(366) };
     pub(crate) const AT_LEAST: Self =
-        Self { name: "at_least", words: "1ms to 24h", least: Duration::from_millis(1), most: hours(24) };
+        Self { name: "at_least", words: "0s, which is none, to 24h", least: Duration::ZERO, most: hours(24) };
     pub(crate) const WARN_AFTER: Self =
         Self { name: "warn_after", words: "1ms to 366d", least: Duration::from_millis(1), most: days(366) };
     pub(crate) const INTERVAL: Self =
@@ -136,8 +136,10 @@ mod tests {
 
     #[test]
     fn bounds_are_as_their_words_say() {
-        for bounds in [Bounds::LEASE, Bounds::MAX_HOLD, Bounds::AT_LEAST, Bounds::WARN_AFTER, Bounds::INTERVAL] {
+        let (meaning, plain) = ([Bounds::WAIT, Bounds::AT_LEAST], [Bounds::LEASE, Bounds::MAX_HOLD]);
+        for bounds in meaning.into_iter().chain(plain).chain([Bounds::WARN_AFTER, Bounds::INTERVAL]) {
             let (least, most) = bounds.words.split_once(" to ").expect("two bounds");
+            let least = least.split(',').next().expect("a bound, and perhaps what it means");
             let read = [least, most].map(|bound| humantime::parse_duration(bound).expect("a length"));
             assert_eq!(read, [bounds.least, bounds.most], "{}", bounds.name);
         }

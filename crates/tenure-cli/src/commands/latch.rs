@@ -70,14 +70,6 @@ async fn act(talk: Talk, latch: &Latch, command: &LatchCommand) -> Result<Option
         LatchCommand::Wait { wait, key } => {
             let _spinner = Spinner::new(talk, &format!("waiting for {key} to open"));
             match wait {
-                // Looks once.
-                Some(wait) if wait.is_zero() => match latch.count().await? {
-                    0 => Ok(None),
-                    count => Err(Failure::new(
-                        Reason::NotAcquired,
-                        format!("the latch is not open: latch=`{key}` count={count}"),
-                    )),
-                },
                 Some(wait) => Ok(latch.wait_timeout(*wait).await.map(|()| None)?),
                 None => Ok(latch.wait().await.map(|()| None)?),
             }

@@ -43,7 +43,7 @@ fn a_command_that_a_signal_killed_counts_from_128(store: &Store) {
 fn a_busy_lock_is_75(store: &Store) {
     let holder = store.hold("k");
     let named = format!("pid {}", holder.child.id());
-    for args in [["run", "--no-wait", "k"].as_slice(), &["run", "--wait", "50ms", "k"]] {
+    for args in [["run", "--no-wait", "k"].as_slice(), &["run", "--wait", "0s", "k"], &["run", "--wait", "50ms", "k"]] {
         let said = store.run(&[args, &["--", "true"]].concat());
         refused(&said, 75, &["key=`k`", "holder=`sh on ", &named, "held_for="]);
     }

@@ -118,7 +118,6 @@ fn a_value_that_makes_no_sense_is_told_what_does() {
             &["run", "--max-hold", "0s", "k", "--", "true"],
             "choose more than nothing, such as `30s`: max-hold=`0s`".into(),
         ),
-        (&["run", "--wait", "0s", "k", "--", "true"], "to give up at once, write `--no-wait`: wait=`0s`".into()),
         (&["run", "--status-fd", "x", "k", "--", "true"], format!("{DESCRIPTOR}: status-fd=`x`")),
         (&["run", "--status-fd", "-1", "k", "--", "true"], format!("{DESCRIPTOR}: status-fd=`-1`")),
         (&["run", "--retry", "random", "k", "--", "true"], format!("{RETRY}: retry=`random`")),

@@ -46,7 +46,12 @@ pub(crate) enum Patience {
 impl Patience {
     /// What the options say, from now on.
     pub(crate) fn of(options: &Options, now: Moment) -> Self {
-        options.wait.map_or(Self::Endless, |wait| Self::Until(now.plus(wait)))
+        options.wait.map_or(Self::Endless, |wait| Self::within(wait, now))
+    }
+
+    /// For so long, from now on. A wait of nothing is one attempt, which has as long to be answered as any.
+    pub(crate) fn within(wait: Duration, now: Moment) -> Self {
+        if wait.is_zero() { Self::Once } else { Self::Until(now.plus(wait)) }
     }
 
     /// Until it ends, or the client is closed.

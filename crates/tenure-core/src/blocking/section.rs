@@ -4,7 +4,7 @@ use super::in_place::InPlace;
 use super::owner::for_this_thread;
 use super::runtime::wait_for;
 use super::{Client, Lock};
-use crate::section::{Section, Tries};
+use crate::section::Section;
 use crate::{Error, Guard, Key, Kind, Options, Sort, process};
 
 impl Lock {
@@ -82,7 +82,7 @@ fn run<T>(
 ) -> Result<T, Error> {
     let (lock, options) =
         ((Sort::Lock(kind), key.clone()), for_this_thread(options, |thread| client.holds(key, thread)));
-    let section = InPlace::new(wait_for(Section::enter(client, lock, &options, Tries::AsSaid))?);
+    let section = InPlace::new(wait_for(Section::enter(client, lock, &options))?);
     let value = section.finish_blocking(work);
     wait_for(section.take().leave()).map(|()| value)
 }

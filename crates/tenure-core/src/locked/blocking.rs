@@ -31,7 +31,8 @@ pub fn enter(
         site.runs_unlocked();
         return Ok(Section(super::Section(None)));
     }
-    let options = |client: &Inner, key: &Key| for_this_thread(policy.terms(), |thread| client.holds(key, thread));
+    let options =
+        |client: &Inner, key: &Key| for_this_thread(policy.get_options().clone(), |thread| client.holds(key, thread));
     wait_for(enter_with(site, client, policy, key, options)).map(Section)
 }
 

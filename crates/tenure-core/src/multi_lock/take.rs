@@ -26,14 +26,6 @@ const DOUBLINGS: u32 = 5;
 /// for long, or the line before it, come to an end.
 const TIE: Duration = Duration::from_secs(1);
 
-/// How long to wait, all told.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Wait {
-    Once,
-    For(Duration),
-    Endless,
-}
-
 /// The lock that was not obtained, and who has it.
 pub(super) struct InTheWay {
     pub(super) at: usize,
@@ -63,16 +55,15 @@ pub(super) struct Taking<'a> {
 }
 
 impl<'a> Taking<'a> {
-    pub(super) fn new(locks: &'a [Lock], options: &'a Options, wait: Wait) -> Result<Self, Error> {
+    pub(super) fn new(
+        locks: &'a [Lock],
+        options: &'a Options,
+        patience: impl Fn(Moment) -> Patience,
+    ) -> Result<Self, Error> {
         locks.iter().try_for_each(|lock| lock.client().check(options))?;
         let began: Vec<Moment> = locks.iter().map(|lock| lock.client().shared.clock.now()).collect();
-        let patience = |began: &Moment| match wait {
-            Wait::Once => Patience::Once,
-            Wait::For(wait) => Patience::Until(began.plus(wait)),
-            Wait::Endless => Patience::Endless,
-        };
-        let patience = began.iter().map(patience).collect();
-        let (meanwhile, once) = (meanwhile(options), matches!(wait, Wait::Once));
+        let patience: Vec<Patience> = began.iter().map(|began| patience(*began)).collect();
+        let (meanwhile, once) = (meanwhile(options), matches!(patience[..], [Patience::Once, ..]));
         Ok(Self { locks, options, meanwhile, once, began, patience, held: Vec::new() })
     }
 

@@ -20,7 +20,7 @@ impl Policy {
         if self.prefix.len() >= Key::MAX_BYTES {
             return Err(Error::invalid(format!("choose a shorter prefix: it has {} bytes", self.prefix.len())));
         }
-        self.terms().check()?;
+        self.options.check()?;
         let told = self.retries().or_else(|| self.renewals()).or_else(|| self.alarms());
         told.map_or(Ok(()), |told| Err(Error::invalid(told)))
     }

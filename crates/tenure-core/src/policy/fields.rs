@@ -85,7 +85,7 @@ impl Fields {
         let written = |field: Option<Length>, before| field.map(|length| length.0).or(before);
         options.wait = written(self.wait, options.wait);
         options.max_hold = written(self.max_hold, options.max_hold);
-        options.at_least = written(self.at_least, options.at_least);
+        options.at_least = written(self.at_least, options.at_least).filter(|least| !least.is_zero());
         options.warn_after = written(self.warn_after, options.warn_after);
         policy.check()?;
         Ok(policy)

@@ -114,7 +114,6 @@ async fn bounds_that_make_no_sense_are_refused(bench: &Bench) {
     for options in [
         options.clone().max_hold(millis(0)),
         options.clone().max_hold(millis(99)),
-        options.clone().at_least(millis(0)),
         options.clone().at_least(Options::MAX_LEASE + millis(1)),
         options.clone().at_least(millis(300)).max_hold(millis(200)),
     ] {

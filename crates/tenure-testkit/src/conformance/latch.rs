@@ -190,6 +190,10 @@ async fn a_wait_may_be_bounded(bench: &Bench) {
     assert_eq!((error.kind(), error.key()), (ErrorKind::Timeout, Some(latch.key())));
     assert!(error.to_string().contains("still to count=2"), "{error}");
     assert!(began.elapsed() >= millis(100));
+    // A wait of nothing is one look.
+    let error = latch.wait_timeout(Duration::ZERO).await.unwrap_err();
+    assert_eq!((error.kind(), error.key()), (ErrorKind::Timeout, Some(latch.key())));
+    assert!(error.to_string().contains("still to count=2"), "{error}");
     let waiting = tokio::spawn({
         let latch = latch.clone();
         async move { latch.wait_timeout(Duration::from_secs(60)).await }
@@ -197,6 +201,7 @@ async fn a_wait_may_be_bounded(bench: &Bench) {
     latch.down().await.unwrap();
     latch.down().await.unwrap();
     soon("it is open", waiting).await.unwrap().unwrap();
+    latch.wait_timeout(Duration::ZERO).await.unwrap();
 }
 
 async fn nobody_hangs_when_nothing_is_heard(bench: &Bench) {
@@ -262,7 +267,7 @@ async fn what_makes_no_sense_is_refused(bench: &Bench) {
         latch.down_once("").await.map(drop),
         latch.down_once("a\nb").await.map(drop),
         latch.down_once(&"x".repeat(257)).await.map(drop),
-        latch.wait_timeout(Duration::ZERO).await,
+        latch.wait_timeout(Duration::MAX).await,
     ] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
     }

@@ -34,7 +34,7 @@ impl Terms {
         policy.check()?;
         let keys: Vec<_> = args.keys.iter().map(|key| format!("{}{key}", policy.get_prefix())).collect();
         keys.iter().try_for_each(|key| check_key(key))?;
-        let mut options = policy.terms();
+        let mut options = policy.get_options().clone();
         let owner = owner()?;
         // Permits are taken beside those that the one who runs us has.
         if let (Some(owner), Sort::Lock(_)) = (&owner, policy.get_kind()) {
@@ -56,7 +56,7 @@ impl Terms {
             keys,
             kind: policy.get_kind(),
             options,
-            once: args.no_wait || policy.once(),
+            once: policy.once(),
             owner,
             grace,
             slack,
@@ -91,8 +91,9 @@ fn typed_over(policy: Policy, args: &Run) -> Policy {
         if args.no_renew {
             options = options.no_renew();
         }
-        if let Some(wait) = args.wait {
-            options = options.wait(wait);
+        if let Some(wait) = args.wait.or(args.no_wait.then_some(Duration::ZERO)) {
+            // One attempt has done with the policy's retries.
+            options = if wait.is_zero() { tenure::locked::once(options) } else { options }.wait(wait);
         }
         if let Some(retry) = args.retry {
             options = options.retry(retry);

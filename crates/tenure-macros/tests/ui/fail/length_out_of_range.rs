@@ -22,7 +22,7 @@ async fn d(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }
 
-#[tenure::locked(key = "a", at_least = "0s")]
+#[tenure::locked(key = "a", at_least = "25h")]
 async fn e(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }

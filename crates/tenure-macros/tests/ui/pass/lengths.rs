@@ -13,7 +13,7 @@ const SHORT: Duration = Duration::from_millis(500);
     lease = "1h 30m",
     wait = "1day",
     max_hold = "2h",
-    at_least = "1ms",
+    at_least = "0s",
     warn_after = "1500us",
     renew = true
 )]
