@@ -97,6 +97,12 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Why this store cannot have a lock under a key, and what to do about it: it keeps something of its own under that name.
+    /// Then nobody is given a handle to it. The key is as the store sees it, a client's prefix included.
+    fn refuses_key(&self, _: &Key) -> Option<&'static str> {
+        None
+    }
+
     /// The longest that it keeps a lock for one who is not heard from, if there is such a bound besides
     /// [`Options::lease`](crate::Options::lease)'s own; and what to do about it.
     fn longest_lease(&self) -> Option<(Duration, &'static str)> {
@@ -252,6 +258,7 @@ pub(crate) trait DynBackend: Send + Sync {
     fn votes<'a>(&'a self, kind: Kind, key: &'a Key, within: Duration) -> BoxFuture<'a, Result<Vec<Vote>, StoreError>>;
     fn calls_apart(&self, kind: Kind) -> bool;
     fn refuses(&self, kind: Kind) -> Option<&'static str>;
+    fn refuses_key(&self, key: &Key) -> Option<&'static str>;
     fn longest_lease(&self) -> Option<(Duration, &'static str)>;
     fn asks_anew(&self) -> bool;
     fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
@@ -312,6 +319,9 @@ impl<B: Backend> DynBackend for B {
     }
     fn refuses(&self, kind: Kind) -> Option<&'static str> {
         Backend::refuses(self, kind)
+    }
+    fn refuses_key(&self, key: &Key) -> Option<&'static str> {
+        Backend::refuses_key(self, key)
     }
     fn longest_lease(&self) -> Option<(Duration, &'static str)> {
         Backend::longest_lease(self)

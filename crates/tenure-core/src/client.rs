@@ -209,7 +209,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Invalid`](ErrorKind::Invalid) if the key is empty or too long.
+    /// [`Invalid`](ErrorKind::Invalid) if the key is empty or too long, or the name of something that the store itself keeps.
     pub fn lock(&self, key: &str) -> Result<Lock, Error> {
         self.lock_of(Kind::Reentrant, key)
     }
@@ -324,7 +324,11 @@ impl Client {
     pub(crate) fn key(&self, key: &str) -> Result<Key, Error> {
         // An empty name is a mistake even where a prefix would make a key of it.
         let key = Key::new(key)?;
-        Ok(if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? })
+        let key = if self.0.prefix.is_empty() { key } else { Key::new(&format!("{}{key}", self.0.prefix))? };
+        match self.0.shared.backend.refuses_key(&key) {
+            Some(why) => Err(Error::invalid(why).about(&key)),
+            None => Ok(key),
+        }
     }
 
     /// All held locks whose keys match a pattern (`*` any run, `?` any one character), those of others included.

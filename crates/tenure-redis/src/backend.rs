@@ -301,7 +301,7 @@ impl Backend for Redis {
             Operation::Acquire { stay, .. } => Hints {
                 look_at_clock: kind != Kind::Fenced
                     && in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true),
-                since: matches!(stay, Stay::Waited { .. }).then(|| self.lines.since(key)).flatten(),
+                since: matches!(stay, Stay::Waited { .. }).then(|| self.lines.since(key, began)).flatten(),
             },
             _ => Hints::default(),
         };
@@ -318,7 +318,8 @@ impl Backend for Redis {
                 Err(error) => Err(error.clone()),
             };
             if let Ok(outcome) = &outcome {
-                self.lines.heed(kind, key, *stay, outcome, answer.ok().as_ref().and_then(reply::moment));
+                let now = answer.ok().as_ref().and_then(reply::moment);
+                self.lines.heed((kind, key), *stay, outcome, now, Instant::now());
             }
             return self.told_apart((kind, key), outcome, within.saturating_sub(began.elapsed())).await;
         }
@@ -472,6 +473,10 @@ impl Backend for Redis {
 
     fn calls_apart(&self, kind: Kind) -> bool {
         self.layout == Layout::Redisson && kind == Kind::Fair
+    }
+
+    fn refuses_key(&self, key: &Key) -> Option<&'static str> {
+        names::refused(key)
     }
 
     async fn listen(&self, port: Port) {

@@ -138,6 +138,41 @@ pub(crate) fn notice(client: &str) -> String {
     format!("{NOTICE}{client}")
 }
 
+/// What Redisson's names for things beside a lock begin with. The lock's name follows, which has a brace in it.
+const REDISSONS: [&str; 8] = [
+    "redisson_lock__channel:",
+    "redisson_lock_queue:",
+    "redisson_lock_timeout:",
+    "redisson_lock_token:",
+    "redisson_rwlock:",
+    "redisson_sc:",
+    "redisson_unlock_latch:",
+    LATCHES,
+];
+
+/// Why there can be no lock under a key: it is the name of something beside another, which the two would spoil for each
+/// other. Nothing is refused that cannot be such a name.
+pub(crate) fn refused(key: &Key) -> Option<&'static str> {
+    let is_lock = |name: &str| name.contains('{');
+    let name = key.as_str();
+    let is_lease = || {
+        let (rest, number) = name.rsplit_once(':')?;
+        let of = rest.strip_suffix(":rwlock_timeout")?;
+        Some(!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && is_lock(of))
+    };
+    if name.starts_with("tenure:") {
+        Some("names that begin with `tenure:` are the store's own, choose another key, or put a prefix before it:")
+    } else if REDISSONS.iter().any(|what| name.strip_prefix(what).is_some_and(is_lock)) {
+        Some("this is a name of Redisson's for what lies beside a lock, choose another key:")
+    } else if name.strip_suffix(":timeout").is_some_and(is_lock) {
+        Some("here lies when permits of the key before `:timeout` end, choose another key:")
+    } else if is_lease() == Some(true) {
+        Some("here lies when a reader's lease ends, choose another key:")
+    } else {
+        None
+    }
+}
+
 impl Beside<'_> {
     /// All of it but the client.
     fn parts(&self) -> [&str; 5] {
@@ -180,6 +215,63 @@ impl ToSingleRedisArg for Beside<'_> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_name_beside_a_lock_is_a_key() {
+        for key in ["order:pay", "{order}:pay", "{order}", "a{b", "}{"].map(|key| Key::new(key).unwrap()) {
+            let claim = Claim::new("01234567-89ab-cdef-0123-456789abcdef", 7);
+            let beside = [
+                permits(&key),
+                permit_ends(&key),
+                wants(&key),
+                round(&key),
+                counted(&key),
+                tokens(&key),
+                line(&key),
+                queue(&key),
+                queue_places(&key),
+                side(Kind::Read, &key),
+                side(Kind::Write, &key),
+                waiting(Kind::Read, &key),
+                waiting(Kind::Write, &key),
+                places(&key),
+                pass(&key),
+                redisson_queue(&key),
+                redisson_patience(&key),
+                shares(&key),
+                tombstones(&key, &claim),
+            ];
+            let channels = Kind::ALL.iter().map(|kind| channel(*kind, &key));
+            let mut all: Vec<String> = beside.into_iter().chain(channels).map(|name| name.to_string()).collect();
+            all.extend([named(&key), card(claim.as_str()), notice(claim.as_str()), WATERMARK.to_owned()]);
+            all.push(format!("{}:{claim}:rwlock_timeout:12", readers_prefix(&key)));
+            all.push(String::from_utf8(tenure_core::fence::redis::companion(key.as_str())).unwrap());
+            let taken: Vec<&String> = all.iter().filter(|name| refused(&Key::new(name).unwrap()).is_none()).collect();
+            assert!(taken.is_empty(), "of what lies beside `{key}`, these could be locked: {taken:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_nothing_beside_a_lock_can_have_is_a_key() {
+        for name in [
+            "tenure",
+            "tenured:x",
+            "my:tenure:x",
+            "{tenure:x}",
+            "order:timeout",
+            "{order}:timeouts",
+            ":timeout",
+            "redisson_lock_queue:order",
+            "redisson_sc",
+            "redisson_rwlock{order}",
+            "c:1:rwlock_timeout:1",
+            "{order}:c:1:rwlock_timeout",
+            "{order}:c:1:rwlock_timeout:",
+            "{order}:c:1:rwlock_timeout:x",
+        ] {
+            assert_eq!(refused(&Key::new(name).unwrap()), None, "{name}");
+        }
+    }
 
     #[test]
     fn names_follow_the_brace_rule() {

@@ -114,7 +114,7 @@ async fn hear(lines: &Lines, ear: &mut impl Ear, port: &mut Port, channels: &mut
                             _ if topic.claim.is_some() => topic.claim.iter().for_each(|claim| pusher.call(claim)),
                             // The last reader has left: no news to those who wait to read.
                             Kind::Read if message.payload == b"0" => {}
-                            Kind::Reentrant if lines.since(&topic.key).is_some() => held_back.put(&topic.key),
+                            Kind::Reentrant if lines.since(&topic.key, Instant::now()).is_some() => held_back.put(&topic.key),
                             _ => {
                                 pusher.wake(topic);
                             }

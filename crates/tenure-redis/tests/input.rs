@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use support::{LEASE, PATIENCE, ask, backend, builder, client, eventually, ms};
 use tenure_core::kernel::{Counting, Supplying, Want};
 use tenure_core::{
-    Backend, Client, Error, ErrorKind, Key, Kind, Operation, Options, Outcome, Pattern, Stay, StoreErrorKind,
+    Backend, Client, Error, ErrorKind, Key, Kind, Operation, Options, Outcome, Pattern, Policy, Stay, StoreErrorKind,
 };
 use tenure_redis::Config;
 use tenure_redis::redis::Value;
@@ -435,21 +435,62 @@ async fn tokens_that_cannot_be_counted_exactly_are_not_handed_out() {
     assert!(client.lock("k").unwrap().lock().await.unwrap().token() > outer.token());
 }
 
-/// The store's own keys cannot be locked, and trying to does not spoil them.
+/// Why a key was refused, by every way in: with a server that nobody reaches, so that nothing can have been sent.
+async fn refused_keys(client: &Client, key: &str) -> Vec<(String, Option<Error>)> {
+    let lock = |kind: &Kind| (format!("lock_of {kind}"), client.lock_of(*kind, key).err());
+    let mut ways: Vec<_> = Kind::ALL.iter().map(lock).collect();
+    ways.extend([
+        ("lock".to_owned(), client.lock(key).err()),
+        ("simple".to_owned(), client.simple(key).err()),
+        ("fair".to_owned(), client.fair(key).err()),
+        ("rw_lock".to_owned(), client.rw_lock(key).err()),
+        ("multi".to_owned(), client.multi([key]).err()),
+        ("fenced".to_owned(), client.fenced(key).err()),
+        ("semaphore".to_owned(), client.semaphore(key).err()),
+        ("permits".to_owned(), client.permits(key).err()),
+        ("latch".to_owned(), client.latch(key).err()),
+        ("with_lock".to_owned(), client.with_lock(key, Options::new(), async |_| ()).await.err()),
+        ("policy".to_owned(), client.run(&Policy::new(), key, async {}).await.err()),
+        (
+            "policy's prefix".to_owned(),
+            client.run(&Policy::new().prefix(key[..1].to_owned()), &key[1..], async {}).await.err(),
+        ),
+    ]);
+    ways
+}
+
+/// What lies beside locks is no key: a simple lock on the watermark would overwrite it, and nobody had a token any more.
 #[tokio::test]
-async fn the_watermark_is_no_lock() {
-    let server = RedisServer::start();
-    let client = client(&server.url()).await;
-    for _ in 0..2 {
-        let lock = client.lock("tenure:fence").unwrap();
-        for error in [lock.try_lock().await.err(), lock.force_release().await.err()] {
-            assert_eq!(error.expect("it was taken").kind(), ErrorKind::Conflict);
+async fn names_beside_locks_are_refused_as_keys() {
+    let absent =
+        |prefix: &str| builder().prefix(prefix).connect_within(ms(10)).build(backend("redis://127.0.0.1:1")).unwrap();
+    let mut wrong = Vec::new();
+    for (prefix, key) in [
+        ("", "tenure:fence"),
+        ("", "tenure:line:{victim}"),
+        ("", "tenure:newest:{account:7}"),
+        ("", "redisson_lock_queue:{order}"),
+        ("", "redisson_unlock_latch:{order}:0123456789abcdef0123456789abcdef"),
+        ("", "{order}:timeout"),
+        ("", "{order}:01234567-89ab-cdef-0123-456789abcdef:1:rwlock_timeout:1"),
+        ("tenure:", "order"),
+        ("ten", "ure:fence"),
+        ("{app}:", "order:timeout"),
+    ] {
+        for (way, error) in refused_keys(&absent(prefix), key).await {
+            let said = error.as_ref().map(ToString::to_string).unwrap_or_default();
+            let named = said.contains("choose another") && said.ends_with(&format!("key=`{prefix}{key}`"));
+            if error.is_none_or(|error| error.kind() != ErrorKind::Invalid) || !named {
+                wrong.push(format!("{way} of `{prefix}{key}`: {said:?}"));
+            }
         }
-        let guard = client.lock("k").unwrap().lock().await.unwrap();
-        let token = guard.token();
-        guard.release().await.unwrap();
-        assert!(client.lock("k").unwrap().lock().await.unwrap().token() > token);
     }
+    for (prefix, key) in [("", "tenure"), ("", "order:timeout"), ("", "redisson_sc:order"), ("app:", "tenure:fence")] {
+        if let Err(error) = absent(prefix).lock(key) {
+            wrong.push(format!("`{prefix}{key}` collides with nothing: {error}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// What is no lock by one rule must be none by every other: `force_release` decides in the store, the rest here.

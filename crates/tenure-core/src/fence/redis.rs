@@ -32,7 +32,7 @@ pub const CHECK: &str = include_str!("../../scripts/fence/check.lua");
 ///
 /// # Errors
 ///
-/// [`Invalid`](crate::ErrorKind::Invalid) for a token that no lock has handed out.
+/// [`Invalid`](crate::ErrorKind::Invalid) for a token that no lock has handed out, and for a key that begins with `tenure:`.
 pub fn set(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, token: Token) -> Result<Vec<Vec<u8>>, Error> {
     eval(include_str!("../../scripts/fence/set.lua"), key, token, &[value.as_ref()])
 }
@@ -92,6 +92,12 @@ pub fn eval<A: AsRef<[u8]>>(
     token: Token,
     args: &[A],
 ) -> Result<Vec<Vec<u8>>, Error> {
+    if key.as_ref().starts_with(b"tenure:") {
+        let key = String::from_utf8_lossy(key.as_ref());
+        return Err(Error::invalid(format!(
+            "keys that begin with `tenure:` are the store's own, write to another: key=`{key}`"
+        )));
+    }
     let (script, token) = (format!("{CHECK}{body}").into_bytes(), exact(token)?.to_string().into_bytes());
     let mut words = vec![b"EVAL".to_vec(), script, b"2".to_vec(), key.as_ref().to_vec(), companion(key), token];
     words.extend(args.iter().map(|arg| arg.as_ref().to_vec()));
@@ -161,6 +167,14 @@ mod tests {
     fn a_reply_is_done_or_late() {
         assert!(outcome(7, 0).is_ok());
         assert!(matches!(outcome(7, 9), Err(Refused::Late { token: 7, newest: Some(9) })));
+    }
+
+    #[test]
+    fn names_of_the_stores_own_are_not_written_to() {
+        for key in ["tenure:fence", "tenure:newest:{account:7}"] {
+            let error = set(key, "v", 7).unwrap_err();
+            assert_eq!((error.kind(), error.to_string().contains(key)), (ErrorKind::Invalid, true), "{error}");
+        }
     }
 
     #[test]

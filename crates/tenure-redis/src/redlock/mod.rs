@@ -256,6 +256,10 @@ impl Backend for Redlock {
         }
     }
 
+    fn refuses_key(&self, key: &Key) -> Option<&'static str> {
+        crate::names::refused(key)
+    }
+
     fn longest_lease(&self) -> Option<(Duration, &'static str)> {
         // A server that was restarted abstains for so long, until all that it may have forgotten has ended.
         Some((self.max_lease, "shorten it, or raise `max_lease` in the url of every client"))

@@ -288,6 +288,10 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.refuses(kind)
     }
 
+    fn refuses_key(&self, key: &Key) -> Option<&'static str> {
+        self.inner.refuses_key(key)
+    }
+
     fn asks_anew(&self) -> bool {
         self.inner.asks_anew()
     }
