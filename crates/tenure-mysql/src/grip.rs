@@ -117,10 +117,12 @@ impl Desk {
 
     /// The session by which a claim had its row is gone.
     async fn lost(&self, place: &(Key, Claim), failure: Failure) {
+        let may_be_forced = failure.is_gone();
         let error = failure.into_store();
         report(move || tracing::warn!(%error, "a session that had locks is gone, and they with it"));
         self.state().grips.remove(place);
-        let was_forced = self.was_forced(&place.1).await;
+        // One that is silent we have closed ourselves: the next one may be in at any moment, and there is no time to look.
+        let was_forced = may_be_forced && self.was_forced(&place.1).await;
         if let Some(pusher) = self.pusher() {
             if was_forced { pusher.forced(&place.1) } else { pusher.gone(&place.1) }
         }
