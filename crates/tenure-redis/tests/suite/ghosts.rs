@@ -4,7 +4,7 @@
 use crate::support::scripts::{ACQUIRE, LEAVE, REENTER, RELEASE};
 use crate::support::{
     self, LEASE, PATIENCE, backend, client_of, count_of, eventually, exists, gets_in, is_free_for, leaves_nothing, ms,
-    soon,
+    soon, tombstones,
 };
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -89,9 +89,8 @@ impl Scene {
     }
 
     /// Until the janitor has left a note that an entry is not to be let in.
-    async fn tombstone(&self, entry: u32) {
-        let pattern = format!("tenure:cancelled:{{k}}:*/{entry}");
-        eventually("the janitor was there", LEASE, || !self.server.keys(&pattern).is_empty()).await;
+    async fn tombstone(&self) {
+        eventually("the janitor was there", LEASE, || tombstones(&self.server) > 0).await;
     }
 
     /// Nothing is held, anybody can hold, and nothing is left when the client is gone.
@@ -117,7 +116,7 @@ impl Scene {
 async fn a_ghost_acquire_does_not_take_a_free_lock() {
     let scene = Scene::new().await;
     let ghost = scene.ghost(&ACQUIRE, scene.acquiring()).await;
-    scene.tombstone(0).await;
+    scene.tombstone().await;
     arrives(ghost).await;
     assert!(!exists(&scene.server, "k"), "the ghost took the lock");
     scene.nothing_left().await;
@@ -138,7 +137,7 @@ async fn a_ghost_acquire_does_not_harm_a_later_hold() {
 async fn a_ghost_acquire_that_is_later_than_its_lease_does_not_take_the_lock() {
     let scene = Scene::with(Options::new().lease(LEASE)).await;
     let ghost = scene.ghost(&ACQUIRE, scene.acquiring()).await;
-    scene.tombstone(0).await;
+    scene.tombstone().await;
     tokio::time::sleep(LEASE + ms(200)).await;
     arrives(ghost).await;
     assert!(!exists(&scene.server, "k"), "the ghost took the lock");
@@ -163,7 +162,7 @@ async fn a_ghost_re_entry_is_not_counted() {
     let guard = Arc::new(scene.lock().await);
     let again = guard.reenter().await.unwrap();
     let ghost = scene.ghost(&REENTER, re_entering(Arc::clone(&guard))).await;
-    scene.tombstone(2).await;
+    scene.tombstone().await;
     assert_eq!(scene.count(&guard), Some(2));
     arrives(ghost).await;
     assert_eq!(scene.count(&guard), Some(2));

@@ -12,15 +12,32 @@ macro_rules! hash {
     };
 }
 
-hash!(ACQUIRE, "common/token", "reentrant/acquire", "reentrant/stand", "common/line", "reentrant/holder");
-hash!(REENTER, "reentrant/reenter", "reentrant/count");
+hash!(
+    ACQUIRE,
+    "common/given_up",
+    "common/token",
+    "reentrant/acquire",
+    "reentrant/stand",
+    "common/line",
+    "reentrant/holder"
+);
+hash!(REENTER, "common/given_up", "reentrant/reenter", "reentrant/count");
 hash!(RENEW, "reentrant/renew");
-hash!(RELEASE, "reentrant/release", "nested/rest", "common/tell", "common/note");
-hash!(LEAVE, "reentrant/leave", "reentrant/count");
-hash!(FENCED, "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder");
-hash!(TAKE, "semaphore/take_keys", "common/number", "semaphore/look", "common/last", "semaphore/take");
+hash!(RELEASE, "common/give_up", "reentrant/release", "nested/rest", "common/tell", "common/note");
+hash!(LEAVE, "common/give_up", "reentrant/leave", "reentrant/count");
+hash!(FENCED, "common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder");
+hash!(
+    TAKE,
+    "common/given_up",
+    "semaphore/take_keys",
+    "common/number",
+    "semaphore/look",
+    "common/last",
+    "semaphore/take"
+);
 hash!(
     LEAVE_WITH_PERMITS,
+    "common/give_up",
     "semaphore/release_keys",
     "common/number",
     "semaphore/look",
@@ -29,9 +46,17 @@ hash!(
 );
 hash!(RENEW_PERMITS, "semaphore/renew");
 hash!(SUPPLY, "semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
-hash!(TAKE_NAMED, "permits/take_keys", "common/number", "permits/look", "common/last", "permits/take");
+hash!(
+    TAKE_NAMED,
+    "common/given_up",
+    "permits/take_keys",
+    "common/number",
+    "permits/look",
+    "common/last",
+    "permits/take"
+);
 hash!(RENEW_NAMED, "permits/renew");
-hash!(GIVE_BACK, "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
+hash!(GIVE_BACK, "common/give_up", "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 hash!(SUPPLY_NAMED, "semaphore/supply_keys", "common/number", "permits/look", "common/supply");
 hash!(COUNT, "latch/keys", "common/number", "latch/count");
-hash!(TOGETHER, "multi/acquire");
+hash!(TOGETHER, "common/given_up", "multi/acquire");
