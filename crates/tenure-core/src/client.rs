@@ -20,8 +20,8 @@ use tokio::sync::mpsc;
 
 /// A client of one store. Cheap to clone; all clones are one client.
 ///
-/// It has one thread of its own, which renews leases, finishes what dropped guards leave behind and hears wake-ups;
-/// locks are taken and released on the runtime of whoever does so.
+/// It has two threads of its own: one renews leases and finishes what dropped guards leave behind, the other hears wake-ups and
+/// tells the application's tasks. Locks are taken and released on the runtime of whoever does so.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tenure_core::Error> {

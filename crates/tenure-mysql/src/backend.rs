@@ -35,7 +35,7 @@ impl MySql {
         guarantees: &[Guarantee::Fencing, Guarantee::BetweenProcesses, Guarantee::BetweenMachines],
         caveat: "the re-entrant lock is a row lock, which ends with its connection: when that is cut, killed or \
                  silent for a second, or the server restarts, the next holder may be in before the last one is told, which \
-                 takes a quarter of a second, and a second more if nothing comes over it, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
+                 takes 350 ms, and a second more if nothing comes over it, so guard writes with the token; every other kind is a record with a lease, and is waited for by \
                  looking every 10 to 250 ms; one server that is written to, and no Galera cluster: row locks are not replicated; \
                  every held or awaited re-entrant lock takes a connection",
     };
