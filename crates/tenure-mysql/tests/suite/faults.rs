@@ -9,7 +9,7 @@ use tenure_core::{Client, Guard, Loss, Options};
 use tenure_testkit::{FaultProxy, MariaDbServer};
 use tokio::task::JoinHandle;
 
-/// A holder whose connection is gone is told within a quarter of a second, and a second more if nothing comes over it, on a
+/// A holder whose connection is gone is told within 350 ms, and a second more if nothing comes over it, on a
 /// machine with something to spare.
 const TOLD_WITHIN: Duration = Duration::from_millis(2000 + 700);
 
