@@ -1,6 +1,6 @@
 //! The backend: one script per operation.
 
-use crate::call::{Call, Hints, Renewals, Step, Together};
+use crate::call::{Call, Forced, Hints, Renewals, Step, Together};
 use crate::count::reply::Looked;
 use crate::count::{self, Count, is_counted};
 use crate::driver::{Driver, Failure, Link, RedisRs};
@@ -141,33 +141,58 @@ impl Redis {
     ) -> Result<(Option<Kind>, Option<Sight>), StoreError> {
         let began = Instant::now();
         let count = Count::Look { key, force: *operation == Operation::ForceRelease };
+        let left = || within.saturating_sub(began.elapsed());
         if is_counted(kind) {
-            match count::reply::looked(&self.run(&count, within).await?)? {
-                Looked::Count(kind, sight) => return Ok((Some(kind), sight)),
+            let seen = self.run(&count, within).await?;
+            match count::reply::looked(&seen)? {
+                Looked::Count(kind, sight) => {
+                    self.tell_forced(key, &seen, left()).await;
+                    return Ok((Some(kind), sight));
+                }
                 Looked::Nothing => return Ok((None, None)),
                 Looked::Other => {}
             }
         }
         let look = Step::new((self.layout, kind), key, operation, Hints::default())?;
-        let seen = self.run(&look, within.saturating_sub(began.elapsed())).await?;
+        let seen = self.run(&look, left()).await?;
         if reply::may_be_count(&seen) {
-            match self.looked(&count, within.saturating_sub(began.elapsed())).await? {
+            match self.looked(&count, left()).await? {
                 Looked::Count(kind, sight) => return Ok((Some(kind), sight)),
                 // Somebody's number, which is not ours to free.
                 _ if *operation == Operation::ForceRelease => return Err(no_lock()),
                 _ => {}
             }
         }
+        self.tell_forced(key, &seen, left()).await;
         let sight = reply::sight(&seen)?;
         Ok((sight.as_ref().map(|sight| sight.kind), sight))
     }
 
+    /// Tells those who were put out by force, if they were too many for one script: the lock is free already, and whoever
+    /// is not told hears of it when it renews.
+    async fn tell_forced(&self, key: &Key, seen: &Value, within: Duration) {
+        let Some(readers) = reply::to_be_told(seen) else { return };
+        let began = Instant::now();
+        let mut at = 0;
+        while let Ok(next) = self.run(&Forced { key, at, readers }, within.saturating_sub(began.elapsed())).await {
+            match reply::number(&next) {
+                Ok(next) if next > 0 => at = next,
+                _ => break,
+            }
+        }
+    }
+
     /// What is counted under a key that holds a number; there is no telling for one who has no rights to what lies beside it.
     async fn looked(&self, look: &Count<'_>, within: Duration) -> Result<Looked, StoreError> {
-        match self.run(look, within).await.and_then(|seen| count::reply::looked(&seen)) {
-            Err(error) if error.kind == StoreErrorKind::Denied => Ok(Looked::Nothing),
-            looked => looked,
+        let began = Instant::now();
+        let seen = match self.run(look, within).await {
+            Err(error) if error.kind == StoreErrorKind::Denied => return Ok(Looked::Nothing),
+            seen => seen?,
+        };
+        if let Count::Look { key, .. } = look {
+            self.tell_forced(key, &seen, within.saturating_sub(began.elapsed())).await;
         }
+        count::reply::looked(&seen)
     }
 
     /// One operation on what is counted.
@@ -187,7 +212,12 @@ impl Redis {
             Operation::Supply(_) => count::reply::supply,
             _ => count::reply::latch,
         };
-        match self.run(&call, within).await.and_then(|answer| read(&answer)) {
+        let mut answer = self.run(&call, within).await;
+        // What has ended comes back so much at a time, so that nobody else has to wait for long.
+        while matches!(operation, Operation::Supply(_)) && answer.as_ref().is_ok_and(count::reply::is_unsettled) {
+            answer = self.run(&call, within.saturating_sub(began.elapsed())).await;
+        }
+        match answer.and_then(|answer| read(&answer)) {
             Err(error) if error.kind == StoreErrorKind::Conflict && !is_leaving(operation) => {
                 // Boxed, as all that is rare.
                 Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await
@@ -404,7 +434,9 @@ impl Backend for Redis {
                 break;
             }
         }
-        let keys: Vec<Key> = names.iter().filter_map(|name| Key::new(name).ok()).collect();
+        // What lies beside locks need not be looked at.
+        let is_key = |key: &Key| names::refused(key).is_none();
+        let keys: Vec<Key> = names.iter().filter_map(|name| Key::new(name).ok()).filter(is_key).collect();
         let mut held = Vec::new();
         for keys in keys.chunks(500) {
             let mut looks = Vec::with_capacity(keys.len());

@@ -8,7 +8,7 @@ use redis::{Cmd, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
 use tenure_core::kernel::{Span, Spot};
-use tenure_core::{Claim, Key, Kind, Operation, Renewal, Stay, StoreError, StoreErrorKind, Wanted};
+use tenure_core::{Claim, Key, Kind, Operation, Renewal, Sight, Stay, StoreError, StoreErrorKind, Wanted};
 
 /// A script, its keys and its arguments.
 pub(crate) trait Call: Sync {
@@ -206,14 +206,14 @@ impl Call for Step<'_> {
             _ => {
                 // A user of our own layout needs no rights to Redisson's keys.
                 let more = usize::from(layout == Layout::Redisson);
-                command.arg(13 + more).arg(name).arg(names::channel(Kind::Reentrant, key)).arg(names::line(key));
+                command.arg(14 + more).arg(name).arg(names::channel(Kind::Reentrant, key)).arg(names::line(key));
                 command.arg(names::queue(key)).arg(names::queue_places(key)).arg(names::channel(Kind::Read, key));
                 line(command, Layout::Tenure, Kind::Read, key);
-                command.arg(names::shares(key));
+                command.arg(names::shares(key)).arg(names::forced(key));
                 if more > 0 {
                     command.arg(names::redisson_queue(key));
                 }
-                command.arg(names::NOTICE);
+                command.arg(names::NOTICE).arg(Sight::MOST);
             }
         }
     }
@@ -318,6 +318,30 @@ impl Call for Renewals<'_> {
         for renewal in &self.all[..if uniform { self.all.len().min(1) } else { self.all.len() }] {
             command.arg(Millis(renewal.lease));
         }
+    }
+}
+
+/// Some of those who were put out by force are told.
+pub(crate) struct Forced<'a> {
+    pub(crate) key: &'a Key,
+    /// Where to go on.
+    pub(crate) at: u64,
+    /// Whether Redisson's readers are among them, whose leases have keys of their own.
+    pub(crate) readers: bool,
+}
+
+impl Call for Forced<'_> {
+    fn script(&self) -> &'static Script {
+        &script::FORCED
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (5, 2 * self.key.as_str().len() + 64)
+    }
+
+    fn write(&self, command: &mut Cmd) {
+        let prefix = if self.readers { names::readers_prefix(self.key) } else { String::new() };
+        command.arg(1).arg(names::forced(self.key)).arg(names::NOTICE).arg(self.at).arg(prefix);
     }
 }
 

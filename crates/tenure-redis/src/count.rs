@@ -9,7 +9,7 @@ use redis::{Cmd, RedisWrite, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
 use tenure_core::kernel::{Cancelled, Counting, Stay, Supplying, Want};
-use tenure_core::{Claim, Key, Kind, Operation, StoreError, StoreErrorKind};
+use tenure_core::{Claim, Key, Kind, Operation, Sight, StoreError, StoreErrorKind};
 
 /// Whether locks of this kind are counts.
 pub(crate) const fn is_counted(kind: Kind) -> bool {
@@ -180,9 +180,9 @@ impl Call for Count<'_> {
                 };
             }
             Self::Look { .. } => {
-                command.arg(9);
+                command.arg(10);
                 semaphore(command, key);
-                command.arg(names::NOTICE);
+                command.arg(names::forced(key)).arg(names::NOTICE).arg(Sight::MOST);
             }
         }
     }

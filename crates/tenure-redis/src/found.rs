@@ -226,7 +226,7 @@ pub(crate) fn in_line(line: &[Value], now: Time) -> Result<Vec<Waiting>, StoreEr
         // Those who read and those who write stand in one line.
         waiting.sort_by_key(|waiting| std::cmp::Reverse(waiting.waited));
     }
-    waiting.truncate(Sight::LONGEST_LINE);
+    waiting.truncate(Sight::MOST);
     Ok(waiting)
 }
 

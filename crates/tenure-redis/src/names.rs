@@ -123,6 +123,11 @@ pub(crate) fn readers_prefix(key: &Key) -> String {
     if key.as_str().contains('{') { key.to_string() } else { format!("{{{key}}}") }
 }
 
+/// Where those are kept whom force has put out until they are told.
+pub(crate) fn forced(key: &Key) -> Beside<'_> {
+    Beside { what: "tenure:forced", key, client: None }
+}
+
 /// Where it is remembered what is over of all that the claim's client asked for.
 pub(crate) fn tombstones<'a>(key: &'a Key, claim: &'a Claim) -> Beside<'a> {
     Beside { what: "tenure:cancelled", key, client: Some(claim.client()) }
@@ -239,6 +244,7 @@ mod tests {
                 redisson_queue(&key),
                 redisson_patience(&key),
                 shares(&key),
+                forced(&key),
                 tombstones(&key, &claim),
             ];
             let channels = Kind::ALL.iter().map(|kind| channel(*kind, &key));

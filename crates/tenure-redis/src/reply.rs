@@ -127,7 +127,8 @@ fn grant(token: &Value, count: &Value) -> Result<Grant, StoreError> {
 /// Reads the reply of `sight.lua`.
 pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
-    let [ttl, now, what, waiters, Value::Array(ends), Value::Array(line), Value::Array(shares)] = parts.as_slice()
+    let [ttl, now, what, waiters, Value::Array(ends), Value::Array(line), Value::Array(shares), hold, ..] =
+        parts.as_slice()
     else {
         return Err(nonsense(value));
     };
@@ -137,7 +138,26 @@ pub(crate) fn sight(value: &Value) -> Result<Option<Sight>, StoreError> {
         return Ok(None);
     }
     let waiters = Some(u32::try_from(number(waiters)?).unwrap_or(u32::MAX));
-    Ok(Some(Sight { kind, holders, waiters, line: in_line(line, Time::from_micros(number(now)?))?, votes: Vec::new() }))
+    let line = in_line(line, Time::from_micros(number(now)?))?;
+    let more = left_out(hold, holders.len())?;
+    Ok(Some(Sight { kind, holders, more, waiters, line, votes: Vec::new() }))
+}
+
+/// How many of those who hold are not shown.
+pub(crate) fn left_out(hold: &Value, shown: usize) -> Result<u32, StoreError> {
+    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+    Ok(u32::try_from(number(hold)?.saturating_sub(shown)).unwrap_or(u32::MAX))
+}
+
+/// Whether those who were put out by force are still to be told, of the reply of one of the `force.lua`s, and if so whether
+/// there are readers of Redisson's among them.
+pub(crate) fn to_be_told(value: &Value) -> Option<bool> {
+    let Value::Array(parts) = value else { return None };
+    match text(parts.last()?) {
+        Ok("claims") => Some(false),
+        Ok("readers") => Some(true),
+        _ => None,
+    }
 }
 
 /// Reads the reply of `renew.lua` for many holds: the places of those that do not hold any more, from zero.

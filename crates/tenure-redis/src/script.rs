@@ -85,11 +85,12 @@ pub(crate) static SIMPLE: Scripts = Scripts {
 
 /// For claims that take a fair lock for themselves.
 pub(crate) static FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/first", "fair/acquire", "fair/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
         "common/give_up",
+        "common/first",
         "fair/release",
         "fair/line",
         "fair/leave",
@@ -103,11 +104,12 @@ pub(crate) static FAIR: Scripts = Scripts {
 
 /// For claims on fair locks that stand under others.
 pub(crate) static NESTED_FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/first", "fair/acquire", "fair/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
         "common/give_up",
+        "common/first",
         "fair/release",
         "fair/line",
         "fair/leave",
@@ -121,10 +123,27 @@ pub(crate) static NESTED_FAIR: Scripts = Scripts {
 
 /// For claims on either side of a read-write lock.
 pub(crate) static READ_WRITE: Scripts = Scripts {
-    acquire: script!("common/given_up", "rw/acquire_keys", "rw/shares", "rw/look", "rw/acquire"),
+    acquire: script!(
+        "common/given_up",
+        "common/first",
+        "rw/acquire_keys",
+        "rw/now",
+        "rw/shares",
+        "rw/look",
+        "rw/acquire"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "rw/count"),
     renew: script!("rw/renew"),
-    release: script!("common/give_up", "rw/release_keys", "rw/shares", "rw/look", "rw/release", "common/note"),
+    release: script!(
+        "common/give_up",
+        "common/first",
+        "rw/release_keys",
+        "rw/now",
+        "rw/shares",
+        "rw/look",
+        "rw/release",
+        "common/note"
+    ),
     leave: script!("common/give_up", "reentrant/leave", "rw/count"),
 };
 
@@ -164,10 +183,27 @@ pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
 };
 
 pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("common/given_up", "rw/acquire_keys", "redisson/shares", "rw/look", "rw/acquire"),
+    acquire: script!(
+        "common/given_up",
+        "common/first",
+        "rw/acquire_keys",
+        "rw/now",
+        "redisson/shares",
+        "rw/look",
+        "rw/acquire"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "redisson/count"),
     renew: script!("redisson/renew"),
-    release: script!("common/give_up", "rw/release_keys", "redisson/shares", "rw/look", "rw/release", "common/note"),
+    release: script!(
+        "common/give_up",
+        "common/first",
+        "rw/release_keys",
+        "rw/now",
+        "redisson/shares",
+        "rw/look",
+        "rw/release",
+        "common/note"
+    ),
     leave: script!("common/give_up", "reentrant/leave", "redisson/count"),
 };
 
@@ -175,6 +211,7 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
 pub(crate) static SEMAPHORE: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
+        "common/first",
         "semaphore/take_keys",
         "common/number",
         "semaphore/look",
@@ -185,6 +222,7 @@ pub(crate) static SEMAPHORE: Scripts = Scripts {
     renew: script!("semaphore/renew"),
     release: script!(
         "common/give_up",
+        "common/first",
         "semaphore/release_keys",
         "common/number",
         "semaphore/look",
@@ -193,7 +231,8 @@ pub(crate) static SEMAPHORE: Scripts = Scripts {
     ),
     leave: script!("simple/reenter"),
 };
-pub(crate) static SUPPLY: Script = script!("semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
+pub(crate) static SUPPLY: Script =
+    script!("common/first", "semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
 
 /// For permits that have names.
 pub(crate) static PERMITS: Scripts = Scripts {
@@ -220,7 +259,7 @@ pub(crate) static LATCH: Script = script!("latch/keys", "common/number", "latch/
 
 /// For whoever looks at what is counted.
 pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspect");
-pub(crate) static FORCE_COUNT: Script = script!("counted/sight", "counted/force");
+pub(crate) static FORCE_COUNT: Script = script!("common/put_out", "counted/sight", "counted/force");
 
 /// For those who take several locks at one moment.
 pub(crate) static TOGETHER: Script = script!("common/given_up", "multi/acquire");
@@ -236,7 +275,8 @@ pub(crate) static JOIN_SIMPLE: Script = script!("common/given_up", "redlock/join
 
 /// For whoever looks.
 pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
-pub(crate) static FORCE: Script = script!("common/sight", "common/force");
+pub(crate) static FORCE: Script = script!("common/put_out", "common/sight", "common/force");
+pub(crate) static FORCED: Script = script!("common/put_out", "common/forced");
 
 impl Scripts {
     /// Those for a claim on a lock of a kind.

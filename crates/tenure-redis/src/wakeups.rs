@@ -5,7 +5,7 @@ use crate::driver::{Driver, Ear, Message};
 use crate::lines::Lines;
 use crate::names;
 use std::time::{Duration, Instant};
-use tenure_core::{Claim, HeldBack, Interest, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic};
+use tenure_core::{Claim, HeldBack, Interest, Key, Kind, Port, Pusher, StoreError, StoreErrorKind, Topic, report};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 /// How often a quiet connection is asked whether anybody is there.
@@ -37,8 +37,9 @@ pub(crate) async fn listen(driver: &impl Driver, lines: &Lines, mut port: Port) 
             }
             Err(error) => error,
         };
-        tracing::debug!(%error, failures, "no connection for wake-ups");
-        idle(pause(&error, failures), lines, &mut port).await;
+        let pause = pause(&error, failures);
+        report(move || tracing::debug!(%error, failures, "no connection for wake-ups"));
+        idle(pause, lines, &mut port).await;
         failures = failures.saturating_add(1);
     }
 }
@@ -149,7 +150,10 @@ fn heed_notice(message: &Message, pusher: &Pusher, held_back: &mut HeldBack) {
         }
         Some(("call", claim)) => pusher.call(&Claim::found(claim)),
         Some(("forced", claim)) => pusher.forced(&Claim::found(claim)),
-        _ => tracing::debug!(%text, "a notice that means nothing to this version"),
+        _ => {
+            let text = text.into_owned();
+            report(move || tracing::debug!(%text, "a notice that means nothing to this version"));
+        }
     }
 }
 

@@ -1,11 +1,13 @@
--- force: frees a lock whoever holds it, and tells those who wait and those who held it.
--- keys: as sight.lua
--- args: 1 what a client's own channel begins with
--- reply: as sight.lua, of before
-local claims = {}
+-- force: frees a lock whoever holds it, and tells those who wait and those who held it. Of many who did, those who are left are
+--        told by forced.lua.
+-- keys, args: as sight.lua, which comes before, after put_out.lua
+-- reply: as sight.lua, of before; then 'claims' if those who held it are still to be told, 'readers' if there are Redisson's
+--        among them, or ''
+local fields, hash = value, kind == 'hash'
 if kind == 'string' then
   if string.find(value, '^%-?%d+$') and #value < 12 then
     -- a count: who has some of it is told elsewhere
+    sight[9] = ''
     return sight
   end
   local held = string.sub(value, -5) == ' line' and string.sub(value, 1, -6) or value
@@ -13,42 +15,44 @@ if kind == 'string' then
   if not client or #client ~= 36 or #value >= 128 then
     return redis.error_reply('NOTALOCK the key holds a string that is no lock of this library: look what it is first')
   end
-  claims[1] = {client, client .. ':' .. number}
-elseif kind == 'hash' then
+  fields = {client .. ':' .. number, ''}
+elseif mode then
+  -- of many, some show what it is
+  fields = redis.call('HSCAN', KEYS[1], 0, 'COUNT', most)[2]
+end
+if hash then
   local marks = {fence = true, line = true, change = true, nested = true, fair = true, fenced = true}
-  for i = 1, #value, 2 do
-    local name, entry = value[i], value[i + 1]
+  local claims = 0
+  for i = 1, #fields, 2 do
+    local name, entry = fields[i], fields[i + 1]
     local client = string.match(name, '^([%x-]+):.')
     local shape = string.sub(name, -1) == '^' and '^%d+ %d+ %d+$' or '^%d+$'
     if mode then
       shape = mode == 'tenure' and '^%l+ %d+ %d+ %d+ %d+$' or '^%d+$'
     end
     if client and #client == 36 and string.find(entry, shape) then
-      -- Redisson marks those who write
-      claims[#claims + 1] = {client, (string.gsub(name, ':write$', ''))}
+      claims = claims + 1
     elseif not (mode and name == 'mode') and not (marks[name] and string.find(entry, '^%d+$')) then
       return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
     end
   end
-  if #claims == 0 then
+  if claims == 0 then
     return redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind')
   end
 end
-if #claims > 0 then
-  redis.call('DEL', KEYS[1], KEYS[7], KEYS[8], KEYS[13])
+sight[9] = ''
+if fields[1] then
+  local redissons = mode and mode ~= 'tenure'
+  if hash and redis.call('HLEN', KEYS[1]) > #fields / 2 then
+    sight[9] = redissons and 'readers' or 'claims'
+    redis.call('UNLINK', KEYS[14])
+    redis.call('RENAME', KEYS[1], KEYS[14])
+    redis.call('PEXPIRE', KEYS[14], 60000)
+    fields = {}
+  end
+  redis.call('UNLINK', KEYS[1], KEYS[7], KEYS[8], KEYS[13])
   -- the lock is free by now, and an error would say that it is not: whoever cannot be told looks by itself
-  for i = 1, #claims do
-    redis.pcall('PUBLISH', ARGV[1] .. claims[i][1], 'forced ' .. claims[i][2])
-  end
-  if mode and mode ~= 'tenure' then
-    -- what tells how long readers' leases last
-    local prefix = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
-    for i = 1, #value, 2 do
-      for lease = 1, math.min(tonumber(value[i + 1]) or 0, 1000) do
-        redis.pcall('DEL', prefix .. ':' .. value[i] .. ':rwlock_timeout:' .. lease)
-      end
-    end
-  end
+  put_out(ARGV[1], redissons and (string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'), fields)
   if mode then
     -- all who read, and the first to write; the lock itself knows whose turn it is
     for i = 1, #line, 3 do

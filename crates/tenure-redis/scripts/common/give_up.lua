@@ -4,30 +4,37 @@
 -- written, so that it is tried again
 local function give_up(key, remember, stretches)
   for last, first in string.gmatch(stretches, '([%d/]+)-([%d/]+)') do
-    -- those that end inside of it, and the next, which may begin there
-    local met = redis.pcall('ZRANGE', key, '[' .. first, '(' .. last .. '.', 'BYLEX')
+    -- they lie in order: of those that end inside of it the first begins first, and the next may begin inside of it
+    local met = redis.pcall('ZRANGE', key, '[' .. first, '(' .. last .. '.', 'BYLEX', 'LIMIT', 0, 1)
     if met.err then
       return met
     end
-    met[#met + 1] = redis.call('ZRANGE', key, '[' .. last .. '.', '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-    local till, since, over = last, first, {}
-    for _, stretch in ipairs(met) do
-      local ends, begins = string.match(stretch, '(.*)-(.*)')
-      if begins <= last then
-        over[#over + 1] = stretch
-        till, since = ends > till and ends or till, begins < since and begins or since
-      end
+    local next = redis.call('ZRANGE', key, '[' .. last .. '.', '+', 'BYLEX', 'LIMIT', 0, 1)[1]
+    local till, since = last, first
+    local begins = met[1] and string.match(met[1], '-(.*)')
+    if begins and begins < since then
+      since = begins
+    end
+    if next and string.match(next, '-(.*)') <= last then
+      till, begins = string.match(next, '(.*)-(.*)')
+      since = begins < since and begins or since
+    else
+      next = nil
     end
     local all = till .. '-' .. since
-    if over[1] ~= all then
+    if (next or met[1]) ~= all then
       local added = redis.pcall('ZADD', key, 0, all)
       if type(added) == 'table' then
         return added
       end
-      for _, stretch in ipairs(over) do
-        if stretch ~= all then
-          redis.call('ZREM', key, stretch)
-        end
+    end
+    if next and next ~= all then
+      redis.call('ZREM', key, next)
+    end
+    if met[1] and met[1] ~= all then
+      redis.call('ZREMRANGEBYLEX', key, '[' .. first, '(' .. (till == last and all or last .. '.'))
+      if till == last then
+        redis.call('ZREMRANGEBYLEX', key, '(' .. all, '(' .. last .. '.')
       end
     end
   end

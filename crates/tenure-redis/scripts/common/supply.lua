@@ -2,7 +2,13 @@
 -- keys: as look.lua
 -- args: 1 'look', 'begin', 'set', 'add' or 'drain', 2 what a client's own channel begins with, 3 how many
 -- before: `begin` and `change`, as look.lua has them
--- reply: {how many were to be had or '', how many are, how many there are with those that are taken or ''}
+-- reply: -1 if more has ended than is given back at once, so that it is to be asked again; otherwise {how many were to be had or '', how many are, how many there are with those that are taken or ''}
+if unsettled then
+  if news then
+    call()
+  end
+  return -1
+end
 local was, what, number = count, ARGV[1], tonumber(ARGV[3])
 local failed
 if not count then

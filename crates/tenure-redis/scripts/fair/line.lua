@@ -1,27 +1,23 @@
 -- line: those who wait for a fair lock, in sets of our own.
 -- keys: `own` the line, by when each came to it; the next until when each place in it is kept
 -- args: `notice`, what a client's own channel begins with
--- before: `own`, where its keys begin; `now`, the server's time in µs
+-- before: first.lua; `own`, where its keys begin; `now`, the server's time in µs
 local queue, places = KEYS[own], KEYS[own + 1]
 
 -- whoever comes first, when those whose places have ended are gone; and whether any had to go
 local function first_in_line()
-  local passed = false
   local dead = redis.pcall('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, 100)
-  while dead[1] do
-    passed = true
-    redis.call('ZREM', queue, unpack(dead))
-    redis.call('ZREM', places, unpack(dead))
-    dead = redis.pcall('ZRANGEBYSCORE', places, '-inf', now, 'LIMIT', 0, 100)
+  if dead[1] then
+    redis.pcall('ZREM', queue, unpack(dead))
+    redis.pcall('ZREM', places, unpack(dead))
   end
-  local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
-  -- one of whom only the name is left would stop the line
-  while first and not redis.call('ZSCORE', places, first) do
-    passed = true
-    redis.call('ZREM', queue, first)
-    first = redis.call('ZRANGE', queue, 0, 0)[1]
+  if dead[100] and redis.pcall('ZCOUNT', places, '(' .. string.format('%d', now), '+inf') == 0 then
+    -- nobody else is left
+    redis.pcall('UNLINK', queue, places)
+    return nil, true
   end
-  return first, passed
+  local first, _, gone = first_of(queue, places, now)
+  return first, gone or dead[1] ~= nil
 end
 
 -- takes a place at the end, or keeps the one it has, for so many ms
@@ -52,12 +48,14 @@ end
 local leave_line = enter_from_line
 
 local function ahead_of(claim)
-  return redis.call('ZRANK', queue, claim) or -1
+  local rank = redis.call('ZRANK', queue, claim)
+  -- some of those who are gone may still stand there
+  return rank and math.min(rank, redis.call('ZCOUNT', places, '(' .. string.format('%d', now), '+inf') - 1) or -1
 end
 
 -- µs for which a place is kept
 local function kept(claim)
-  return (redis.call('ZSCORE', places, claim) or now) - now
+  return math.max((redis.call('ZSCORE', places, claim) or now) - now, 0)
 end
 
 local function call(claim)

@@ -33,7 +33,7 @@ end
 redis.call('SCARD', KEYS[4])
 if after == 0 then
   if count or known then
-    redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+    redis.call('UNLINK', KEYS[1], KEYS[3], KEYS[4])
   end
   round = ''
 else
@@ -52,7 +52,7 @@ else
     round = string.format('%d', round)
   end
   if anew then
-    redis.call('DEL', KEYS[4])
+    redis.call('UNLINK', KEYS[4])
   end
   if what == 'down' and after < was and ARGV[2] ~= '' then
     -- before it is counted, so that it cannot be counted twice

@@ -7,9 +7,11 @@
 if not reply then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  local fields = redis.call('HGETALL', KEYS[1])
+  -- what has more fields was made larger by others, and is theirs
+  local larger = redis.call('HLEN', KEYS[1]) > 128
+  local fields = larger and {} or redis.call('HGETALL', KEYS[1])
   -- how long the lock must last for those who are still in; 'ever' for as long as it does
-  local need, own = 0, '1 0'
+  local need, own = larger and 'ever' or 0, '1 0'
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     if name == ARGV[1] then

@@ -4,7 +4,7 @@
 --       what semaphores and latches have beside their counts
 -- before: number.lua, `no_lock`
 -- after: `count`, none if there are no permits; `taken`; `total`; `shown`, what Redisson's clients are shown of an end; `news`,
---        always false: nobody stands in line
+--        always false: nobody stands in line; `unsettled`, whether more has ended than was given back
 -- reply: what `no_lock` makes of an error if the keys are in use for something else, of which nothing was changed
 local sizes = {}
 for i = 3, 4 do
@@ -16,7 +16,7 @@ end
 if count and sizes[3] == 0 and redis.call('EXISTS', KEYS[5], KEYS[6]) > 0 then
   return no_lock(redis.error_reply('NOTALOCK the key holds a count of another kind'))
 end
-local news, taken, total = false, 0, nil
+local news, taken, total, unsettled = false, 0, nil, false
 
 -- a second later, so that a client whose clock is ahead by less does not take what is not over
 local function shown(ends)
@@ -36,7 +36,7 @@ local function give_back(permits)
     count = redis.call('INCRBY', KEYS[1], permits)
     if taken == 0 then
       -- what another library gave back may still stand among ours
-      redis.call('DEL', KEYS[4])
+      redis.call('UNLINK', KEYS[4])
     end
     tell()
   end
@@ -45,26 +45,51 @@ end
 if not count or sizes[3] == 0 then
   -- whoever removed the count, or gave all back, has made void what is beside it
   if sizes[4] > 0 then
-    redis.call('DEL', KEYS[4])
+    redis.call('UNLINK', KEYS[4])
   end
 else
   taken = sizes[3]
   local permits = 0
-  local ended = sizes[4] > 0 and redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'WITHSCORES') or {}
-  for i = 1, #ended, 2 do
-    local id, told = ended[i], redis.call('ZSCORE', KEYS[3], ended[i])
-    -- one that lasts longer than was shown was renewed by another library, and is its affair from now on
-    if told and tonumber(told) <= shown(ended[i + 1]) then
-      permits = permits + redis.call('ZREM', KEYS[3], id)
+  -- takes out of both sets, of those that have ended, whatever `is_over` says so of; whether more may be left
+  local function sweep(ended_by, latest, is_over)
+    for _ = 1, 10 do
+      local ended = redis.call('ZRANGEBYSCORE', ended_by, '-inf', latest, 'WITHSCORES', 'LIMIT', 0, 100)
+      if not ended[1] then
+        return false
+      end
+      local ids, over = {}, {}
+      for at = 1, #ended, 2 do
+        ids[#ids + 1] = ended[at]
+      end
+      local others = redis.call('ZMSCORE', ended_by == KEYS[4] and KEYS[3] or KEYS[4], unpack(ids))
+      for at, id in ipairs(ids) do
+        if is_over(ended[2 * at], others[at]) then
+          over[#over + 1] = id
+        end
+      end
+      if over[1] then
+        permits = permits + redis.call('ZREM', KEYS[3], unpack(over))
+      end
+      if ended_by == KEYS[4] then
+        redis.call('ZREM', KEYS[4], unpack(ids))
+      elseif not over[1] then
+        return false
+      end
+      if not ids[100] then
+        return false
+      end
     end
-    redis.call('ZREM', KEYS[4], id)
+    return true
   end
+  -- one that lasts longer than was shown was renewed by another library, and is its affair from now on
+  local ours_left = sizes[4] > 0 and sweep(KEYS[4], now, function(ends, told)
+    return told and tonumber(told) <= shown(ends)
+  end)
   -- by its clients' clocks, which are taken to be behind by less than a second
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', math.floor(now / 1000) - 1000)) do
-    if not redis.call('ZSCORE', KEYS[4], id) then
-      permits = permits + redis.call('ZREM', KEYS[3], id)
-    end
-  end
+  local others_left = sweep(KEYS[3], math.floor(now / 1000) - 1000, function(_, ends)
+    return not ends
+  end)
+  unsettled = ours_left or others_left
   give_back(permits)
 end
 if count then
@@ -85,7 +110,7 @@ local function begin(permits)
     return redis.error_reply('TOOMANY permits=' .. string.format('%.0f', permits))
   end
   -- names of a count that is gone, and a latch that another library has opened
-  redis.call('DEL', KEYS[3], KEYS[4], KEYS[6])
+  redis.call('UNLINK', KEYS[3], KEYS[4], KEYS[6])
   redis.call('SET', KEYS[1], string.format('%d', permits))
   count, total = permits, permits
   tell()

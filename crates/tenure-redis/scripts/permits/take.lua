@@ -31,7 +31,10 @@ end
 -- the first or last that ends; what another library gave back by its name may still stand among ours
 local function outmost(at)
   local ours = redis.call('ZRANGE', KEYS[4], at, at, 'WITHSCORES')
-  while ours[1] and not redis.call('ZSCORE', KEYS[3], ours[1]) do
+  for _ = 1, 100 do
+    if not ours[1] or redis.call('ZSCORE', KEYS[3], ours[1]) then
+      break
+    end
     redis.call('ZREM', KEYS[4], ours[1])
     ours = redis.call('ZRANGE', KEYS[4], at, at, 'WITHSCORES')
   end

@@ -10,77 +10,115 @@ local queue, patience, came, places = KEYS[own], KEYS[own + 1], KEYS[own + 2], K
 local TURN, MEMORY = 300000, 60000
 local ms = math.floor(now / 1000)
 
--- takes claims out, wherever they stand; those behind them come nearer
-local function take_out(claims)
-  local gone, stay, left = {}, {}, 0
-  for i = 1, #claims do
-    gone[claims[i]] = true
-  end
-  local all = redis.call('LRANGE', queue, 0, -1)
-  for i = 1, #all do
-    local name = all[i]
-    if gone[name] then
-      left = left + 1
-    else
-      stay[#stay + 1] = name
-      local until_when = left > 0 and redis.call('ZSCORE', patience, name)
-      if until_when then
-        local nearer = until_when - left * TURN
-        if not redis.call('ZSCORE', places, name) then
-          -- one of Redisson's is waited for from when its turn comes, as it would be behind its own
-          nearer = math.max(nearer, ms + #stay * TURN)
-        end
-        redis.call('ZADD', patience, string.format('%d', nearer), name)
-      end
+-- those who stand from a place on, counted from 0, have come nearer by so many turns; those far behind, when it concerns them
+local function come_nearer(names, from, turns)
+  local until_when = redis.call('ZMSCORE', patience, unpack(names))
+  local ours = redis.call('ZMSCORE', places, unpack(names))
+  local longest, nearer = math.max(redis.call('PTTL', KEYS[1]), TURN), {}
+  for i = 1, #names do
+    if until_when[i] then
+      local own = ms + (from + i) * TURN
+      local at = math.min(until_when[i] - turns * TURN, own + longest)
+      -- one of Redisson's is waited for from when its turn comes, as it would be behind its own
+      nearer[#nearer + 1] = string.format('%d', ours[i] and at or math.max(at, own))
+      nearer[#nearer + 1] = names[i]
     end
   end
-  if left > 8 then
-    redis.call('DEL', queue)
-    for i = 1, #stay, 100 do
-      redis.call('RPUSH', queue, unpack(stay, i, math.min(i + 99, #stay)))
-    end
+  if nearer[1] then
+    redis.call('ZADD', patience, unpack(nearer))
   end
-  for i = 1, #claims, 100 do
-    local some = {unpack(claims, i, math.min(i + 99, #claims))}
-    redis.call('ZREM', patience, unpack(some))
-    redis.call('ZREM', came, unpack(some))
-    redis.call('ZREM', places, unpack(some))
-  end
-  for i = 1, left > 8 and 0 or #claims do
-    redis.call('LREM', queue, 0, claims[i])
-  end
-  return left > 0
 end
 
+local function forget(claims)
+  redis.call('ZREM', patience, unpack(claims))
+  redis.call('ZREM', came, unpack(claims))
+  redis.call('ZREM', places, unpack(claims))
+end
+
+-- takes one out, wherever it stands; those behind it come nearer
 local function leave_line(claim)
   if not redis.call('ZSCORE', patience, claim) and not redis.call('ZSCORE', places, claim) then
     return false
   end
-  return take_out({claim})
+  local at = redis.call('LPOS', queue, claim)
+  if at then
+    redis.call('LREM', queue, 1, claim)
+  end
+  forget({claim})
+  local behind = at and redis.call('LRANGE', queue, at, at + 99) or {}
+  if behind[1] then
+    come_nearer(behind, at, 1)
+  end
+  return at and true or false
 end
 
 local enter_from_line = leave_line
 
+-- takes those out of the first of the line who are gone: ours whose places have ended, and at its head Redisson's that were
+-- waited for long enough, or of which only the name is left. How many that were
+local function sweep()
+  local all = redis.call('LRANGE', queue, 0, 99)
+  if not all[1] then
+    return 0
+  end
+  local place, until_when = redis.call('ZMSCORE', places, unpack(all)), redis.call('ZMSCORE', patience, unpack(all))
+  local gone, stay, turns = {}, {}, 0
+  for i = 1, #all do
+    local is_gone
+    if place[i] then
+      is_gone = tonumber(place[i]) <= now
+      turns = turns + (is_gone and 1 or 0)
+    else
+      is_gone = not stay[1] and not (until_when[i] and tonumber(until_when[i]) > ms)
+    end
+    local into = is_gone and gone or stay
+    into[#into + 1] = all[i]
+  end
+  if gone[1] then
+    redis.call('LTRIM', queue, #all, -1)
+    for i = #stay, 1, -1 do
+      redis.call('LPUSH', queue, stay[i])
+    end
+    forget(gone)
+    local behind = redis.call('LRANGE', queue, 0, 99)
+    if behind[1] and turns > 0 then
+      come_nearer(behind, 0, turns)
+    end
+  end
+  return #gone
+end
+
 -- whoever comes first, when those whose places have ended are gone; and whether any had to go
 local function first_in_line()
-  local passed = false
-  local dead = redis.call('ZRANGEBYSCORE', places, '-inf', now)
-  if dead[1] then
-    passed = take_out(dead)
+  local dead = redis.call('ZCOUNT', places, '-inf', now)
+  if dead > 100 and dead == redis.call('ZCARD', places) and dead == redis.call('LLEN', queue) then
+    -- nobody else is left
+    redis.call('UNLINK', queue, patience, came, places)
+    return nil, true
   end
-  local first = redis.call('LINDEX', queue, 0)
-  while first do
-    local until_when = redis.call('ZSCORE', patience, first)
-    if redis.call('ZSCORE', places, first) or (until_when and tonumber(until_when) > ms) then
+  local passed = false
+  for _ = 1, 10 do
+    local first = redis.call('LINDEX', queue, 0)
+    local place = first and redis.call('ZSCORE', places, first)
+    local until_when = first and not place and redis.call('ZSCORE', patience, first)
+    local comes = (place and tonumber(place) > now) or (until_when and tonumber(until_when) > ms)
+    if comes and dead == 0 then
       break
     end
-    -- one of Redisson's that was waited for long enough, or of which only the name is left
-    passed = true
-    redis.call('LPOP', queue)
-    redis.call('ZREM', patience, first)
-    first = redis.call('LINDEX', queue, 0)
+    local gone = first and sweep() or 0
+    passed = passed or gone > 0
+    if gone == 0 then
+      break
+    end
+    dead = 0
   end
-  return first or nil, passed
+  if redis.call('LLEN', queue) <= 100 and redis.call('ZCOUNT', places, '-inf', now) > 0 then
+    -- Redisson took them out of its line
+    local out = redis.call('ZRANGE', places, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)
+    passed = true
+    forget(out)
+  end
+  return redis.call('LINDEX', queue, 0) or nil, passed
 end
 
 local function ahead_of(claim)

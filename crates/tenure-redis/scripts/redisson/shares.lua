@@ -1,6 +1,6 @@
 -- shares: who is in, as Redisson's layout has them: in the lock's hash, with a key of its own for the lease of each reader.
 --         What that cannot hold of ours is kept beside it.
--- before: `keys`, as look.lua names them, and besides shares (what our claims are: side, token, since when, count, change)
+-- before: now.lua; `keys`, as look.lua names them, and besides shares (what our claims are: side, token, since when, count, change)
 --         and prefix (what readers' keys begin with)
 local function is_ours(mode)
   return mode ~= 'tenure'
@@ -39,78 +39,117 @@ local function put(claim, kind, value, ends)
 end
 
 local function take_away(claims)
-  for i = 1, #claims do
-    redis.call('HDEL', keys.lock, field_of(claims[i]))
-    redis.call('DEL', lease_of(claims[i]))
-    redis.call('HDEL', keys.shares, claims[i])
+  local known, fields, leases = redis.call('HMGET', keys.shares, unpack(claims)), {}, {}
+  for i, claim in ipairs(claims) do
+    fields[i] = string.find(known[i] or '', '^write') and claim .. ':write' or claim
+    leases[i] = lease_of(claim)
   end
+  redis.call('HDEL', keys.lock, unpack(fields))
+  redis.call('UNLINK', unpack(leases))
+  redis.call('HDEL', keys.shares, unpack(claims))
 end
 
 -- whether a reader of Redisson's has a lease that still runs
 local function reads_on(name, count)
+  local leases = {}
   for i = 1, math.min(tonumber(count) or 0, 1000) do
-    if redis.call('EXISTS', keys.prefix .. ':' .. name .. ':rwlock_timeout:' .. i) == 1 then
-      return true
-    end
+    leases[i] = keys.prefix .. ':' .. name .. ':rwlock_timeout:' .. i
   end
-  return false
+  return leases[1] ~= nil and redis.call('EXISTS', unpack(leases)) > 0
 end
 
+-- one of others who are in, and how often; `unsure`, if nobody was found among so many who may have died
+local stranger, unsure
+
+-- how many of others read and write: one stands for all
 local function strangers(mode)
-  if mode == 'tenure' then
-    return 1, 1
-  end
   if not mode then
     return 0, 0
   end
   local ours = redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing)
-  if redis.call('HLEN', keys.lock) - 1 == ours and ours > 0 then
+  if mode ~= 'tenure' and redis.call('HLEN', keys.lock) - 1 == ours and ours > 0 then
     return 0, 0
   end
-  local reads, writes = 0, 0
-  local fields = redis.call('HGETALL', keys.lock)
-  for i = 1, #fields, 2 do
-    local name, count = fields[i], fields[i + 1]
-    local writer = string.match(name, '^(.*):write$')
-    if name ~= 'mode' and redis.call('HEXISTS', keys.shares, writer or name) == 0 then
-      if writer then
-        writes = writes + 1
-      elseif mode == 'write' or reads_on(name, count) then
-        reads = reads + 1
-      else
-        -- it died, and Redisson would find out when the last of the others leaves
-        redis.call('HDEL', keys.lock, name)
+  local cursor, reads = '0', 0
+  for _ = 1, 10 do
+    local page = redis.call('HSCAN', keys.lock, cursor, 'COUNT', 100)
+    local fields, claims, died = page[2], {}, {}
+    cursor = page[1]
+    -- a small hash comes as a whole
+    for i = 1, math.min(#fields, 2000), 2 do
+      claims[#claims + 1] = (string.gsub(fields[i], ':write$', ''))
+    end
+    local known = claims[1] and redis.call('HMGET', keys.shares, unpack(claims)) or {}
+    for i, claim in ipairs(claims) do
+      local name, count = fields[2 * i - 1], fields[2 * i]
+      if name ~= 'mode' and mode == 'tenure' then
+        stranger = {name, count}
+        return 1, 1
+      elseif name ~= 'mode' and not known[i] then
+        if claim ~= name then
+          stranger = {name, count}
+          return reads, 1
+        elseif mode == 'write' or reads_on(name, count) then
+          stranger, reads = {name, count}, 1
+          if mode == 'read' then
+            break
+          end
+        else
+          -- it died, and Redisson would find out when the last of the others leaves
+          died[#died + 1] = name
+        end
       end
     end
+    if died[1] then
+      redis.call('HDEL', keys.lock, unpack(died))
+    end
+    if cursor == '0' or (reads > 0 and mode == 'read') then
+      return reads, mode == 'tenure' and 1 or 0
+    end
   end
-  return reads, writes
+  unsure = true
+  return 1, mode == 'write' and alive(keys.writing) == 0 and 1 or 0
 end
 
--- ours of whom the hash knows nothing any more were put out
+-- ours of whom the hash knows nothing any more were put out: whoever removes it removes all of them at once
 local function reconcile()
   local ours = redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing)
   if redis.call('HLEN', keys.lock) - 1 == ours then
     return
   end
-  for _, side in ipairs({keys.reading, keys.writing}) do
-    local all = redis.call('ZRANGE', side, 0, -1)
-    for i = 1, #all do
-      if redis.call('HEXISTS', keys.lock, field_of(all[i])) == 0 then
-        redis.call('ZREM', side, all[i])
-        redis.call('HDEL', keys.shares, all[i])
+  for side, mark in pairs({[keys.reading] = '', [keys.writing] = ':write'}) do
+    local some, fields, out = redis.call('ZRANGE', side, 0, 99), {}, {}
+    for i, claim in ipairs(some) do
+      fields[i] = claim .. mark
+    end
+    local found = some[1] and redis.call('HMGET', keys.lock, unpack(fields)) or {}
+    for i, claim in ipairs(some) do
+      if not found[i] then
+        out[#out + 1] = claim
       end
     end
+    if out[1] then
+      redis.call('HDEL', keys.shares, unpack(out))
+      if #out == #some then
+        redis.call('UNLINK', side)
+      else
+        redis.call('ZREM', side, unpack(out))
+      end
+    end
+  end
+  if redis.call('EXISTS', keys.reading, keys.writing) == 0 then
+    redis.call('UNLINK', keys.shares)
   end
 end
 
 local function forget_all()
-  redis.call('DEL', keys.reading, keys.writing, keys.shares)
+  redis.call('UNLINK', keys.reading, keys.writing, keys.shares)
 end
 
 local function settle()
   if redis.call('HLEN', keys.lock) <= 1 then
     redis.call('DEL', keys.lock)
-  elseif redis.call('ZCARD', keys.writing) == 0 and redis.call('HGET', keys.lock, 'mode') == 'write' then
+  elseif redis.call('HGET', keys.lock, 'mode') == 'write' and alive(keys.writing) == 0 then
     local _, writes = strangers('write')
     if writes == 0 then
       redis.call('HSET', keys.lock, 'mode', 'read')
@@ -123,8 +162,8 @@ local function last_until(latest)
   for _, key in ipairs({keys.shares, keys.reading, keys.writing}) do
     redis.call('PEXPIREAT', key, at)
   end
-  local reads, writes = strangers(redis.call('HGET', keys.lock, 'mode'))
-  if reads + writes > 0 then
+  local ours = redis.call('ZCARD', keys.reading) + redis.call('ZCARD', keys.writing)
+  if redis.call('HLEN', keys.lock) - 1 ~= ours then
     -- others may need it for longer
     redis.call('PEXPIREAT', keys.lock, at, 'GT')
   else

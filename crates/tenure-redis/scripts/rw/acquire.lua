@@ -2,9 +2,9 @@
 local claim, lease, kind = ARGV[1], tonumber(ARGV[2]) * 1000, ARGV[3]
 local side = kind == 'read' and keys.reading or keys.writing
 local ends = now + lease
-local mine = redis.call('ZSCORE', side, claim)
+local mine = lease_end(side, claim)
 if mine then
-  if tonumber(mine) < ends then
+  if mine < ends then
     redis.call('ZADD', side, ends, claim)
     moved(claim, ends)
     last_until(latest_end())
@@ -15,10 +15,10 @@ end
 local kin = {}
 local kin_reads, kin_writes, inherited = 0, 0, nil
 for other in string.gmatch(ARGV[5], '[^/]+') do
-  if not kin[other] and redis.call('ZSCORE', keys.writing, other) then
+  if not kin[other] and lease_end(keys.writing, other) then
     kin_writes = kin_writes + 1
     inherited = inherited or string.match(value_of(other), '^%S+ (%d+)')
-  elseif not kin[other] and redis.call('ZSCORE', keys.reading, other) then
+  elseif not kin[other] and lease_end(keys.reading, other) then
     kin_reads = kin_reads + 1
   end
   kin[other] = true
@@ -32,16 +32,17 @@ local upgrades = blocked and kind == 'write' and kin_reads > 0 and kin_writes ==
 local own_line = kind == 'read' and keys.readers or keys.writers
 local since = redis.call('ZSCORE', own_line, claim)
 since = since and math.abs(since)
-local writer = redis.call('ZRANGE', keys.writers, 0, 0, 'WITHSCORES')
-if upgrades and writer[1] and writer[1] ~= claim and tonumber(writer[2]) < 0 then
-  return {writer[1]}
+local writer, came = first_in(keys.writers)
+if upgrades and writer and writer ~= claim and came < 0 then
+  return {writer}
 end
 if not blocked and kin_reads + kin_writes == 0 then
   local pass = tonumber(redis.call('GET', keys.pass) or 0)
   if kind == 'read' then
-    blocked = writer[1] and not (since and since <= pass)
+    blocked = writer and not (since and since <= pass)
   else
-    blocked = (writer[1] and writer[1] ~= claim) or redis.call('ZCOUNT', keys.readers, '-inf', pass) > 0
+    local reader, waits_since = first_in(keys.readers)
+    blocked = (writer and writer ~= claim) or (reader and waits_since <= pass)
   end
 end
 if not blocked then
@@ -96,11 +97,16 @@ if since then
   if not upgrades then
     local before = '(' .. string.format('%d', since)
     ahead = redis.call('ZCOUNT', keys.writers, '-inf', before) + redis.call('ZCOUNT', keys.readers, '-inf', before)
+    if crowded then
+      -- some of those who are gone may still stand there
+      ahead = math.min(ahead, math.max(alive(keys.places) - 1, 0))
+    end
   end
 end
 local stamp = time[1] .. string.format('%06d', time[2])
-if foreign > 0 then
-  return {redis.call('PTTL', keys.lock) * 1000, stamp, redis.call('HGETALL', keys.lock), '', ahead, 0}
+if foreign > 0 and (stranger or in_the_way == 0) then
+  local lasts = unsure and 0 or redis.call('PTTL', keys.lock) * 1000
+  return {lasts, stamp, {'mode', mode, stranger and stranger[1], stranger and stranger[2]}, '', ahead, 0}
 end
 -- of those in the way, the one that stays for longest
 local longest, until_when
@@ -108,7 +114,9 @@ for _, key in ipairs({keys.reading, keys.writing}) do
   local found = redis.call('ZRANGE', key, 0, kin_reads + kin_writes, 'REV', 'WITHSCORES')
   for i = 1, #found, 2 do
     local other, last = found[i], tonumber(found[i + 1])
-    if not kin[other] then
+    if last <= now then
+      break
+    elseif not kin[other] then
       if not longest or last > until_when or (last == until_when and other > longest) then
         longest, until_when = other, last
       end
@@ -121,12 +129,10 @@ if longest then
   return {latest_end() - now, stamp, fields, string.format('%d', until_when), ahead, 0}
 end
 -- free, or among readers: who comes first
-local first, came
-for _, key in ipairs({keys.writers, keys.readers}) do
-  local found = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if found[1] and (not first or tonumber(found[2]) < came) then
-    first, came = found[1], tonumber(found[2])
-  end
+local first, first_came = first_in(keys.writers)
+local reader, reader_came = first_in(keys.readers)
+if reader and (not first or reader_came < first_came) then
+  first = reader
 end
 local kept = first and redis.call('ZSCORE', keys.places, first)
-return {-2, stamp, {}, '', ahead, kept and kept - now or 0}
+return {-2, stamp, {}, '', ahead, kept and math.max(kept - now, 0) or 0}

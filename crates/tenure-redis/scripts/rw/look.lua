@@ -1,12 +1,9 @@
 -- look: a read-write lock as it is now, when all that has ended is gone from it.
--- before: shares.lua of the layout, `no_lock`, and `keys`, by name: lock, reading and writing (who is in, by when their leases end),
---         writers and readers (who wait, by when they came; one that reads already is counted backwards, and so comes
---         first), places (until when each place in line is kept), pass (readers who came by then go before the next writer)
--- after: `now`, the server's time in µs; `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in;
---        `others_read` and `others_write`, how many of others; `news`, whether anything had ended
+-- before: first.lua, now.lua, shares.lua of the layout, `no_lock`, and `keys`, by name: lock, reading and writing (who is in,
+--         by when their leases end), writers and readers (who wait, by when they came; one that reads already is counted
+--         backwards, and so comes first), places (until when each place in line is kept), pass (readers who came by then go before the next writer)
+-- after: `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in; `others_read` and `others_write`, how many of others; `news`, whether anything had ended
 -- reply: what `no_lock` makes of an error if the key is in use for something else, of which nothing was changed
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local mode = redis.pcall('HGET', keys.lock, 'mode')
 if type(mode) == 'table' then
   return no_lock(mode)
@@ -17,9 +14,9 @@ end
 if mode and mode ~= 'tenure' and mode ~= 'read' and mode ~= 'write' then
   return no_lock(redis.error_reply('NOTALOCK the key holds a hash that is no lock of this kind'))
 end
--- whether all that the hash has is what locks have
+-- whether what the hash has is what locks have; of many fields, some show it
 local function is_lock()
-  local fields = redis.call('HGETALL', keys.lock)
+  local fields = redis.call('HSCAN', keys.lock, 0, 'COUNT', 100)[2]
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     local claim = string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.')
@@ -27,18 +24,18 @@ local function is_lock()
       return false
     end
   end
-  return #fields > 2
+  return redis.call('HLEN', keys.lock) > 1
 end
 local news = false
--- takes out of a set what has ended in it
+-- takes out of a set what has ended in it: of much, some; whether more may be left
 local function forget(ended_by, gone)
   local ended = redis.call('ZRANGEBYSCORE', ended_by, '-inf', now, 'LIMIT', 0, 100)
-  while ended[1] do
+  if ended[1] then
     news = true
     redis.call('ZREM', ended_by, unpack(ended))
     gone(ended)
-    ended = redis.call('ZRANGEBYSCORE', ended_by, '-inf', now, 'LIMIT', 0, 100)
   end
+  return ended[100] ~= nil
 end
 local reads, writes = 0, 0
 -- whatever is not all ours is looked at before anything is changed
@@ -50,23 +47,40 @@ if mode and is_ours(mode) then
   reconcile()
   forget(keys.reading, take_away)
   forget(keys.writing, take_away)
+  reads, writes = alive(keys.reading), alive(keys.writing)
   if news then
     settle()
   end
-  reads, writes = redis.call('ZCARD', keys.reading), redis.call('ZCARD', keys.writing)
-elseif redis.call('EXISTS', keys.reading, keys.writing) > 0 then
+elseif not mode and redis.call('EXISTS', keys.reading, keys.writing) > 0 then
   -- somebody removed the lock itself
   forget_all()
 end
 local others_read, others_write = strangers(mode)
+-- nobody is in any more: whatever is left of them goes
+local function be_free()
+  redis.call('UNLINK', keys.lock)
+  forget_all()
+end
 if mode and reads + writes + others_read + others_write == 0 then
-  redis.call('DEL', keys.lock)
+  be_free()
   mode = false
 end
-forget(keys.places, function(ended)
+local crowded = forget(keys.places, function(ended)
   redis.call('ZREM', keys.writers, unpack(ended))
   redis.call('ZREM', keys.readers, unpack(ended))
 end)
+local places = redis.call('EXISTS', keys.places)
+if (crowded and alive(keys.places) == 0) or (places == 0 and redis.call('EXISTS', keys.writers, keys.readers) > 0) then
+  -- nobody is left, or only names are
+  redis.call('UNLINK', keys.places, keys.writers, keys.readers, keys.pass)
+end
+
+-- who comes first of a line, and since when
+local function first_in(line)
+  local first, since, gone = first_of(line, keys.places, now)
+  news = news or gone
+  return first, tonumber(since)
+end
 
 -- takes a claim out of line; with the last, all that was kept for them goes
 local function leave_line(claim)
@@ -118,16 +132,16 @@ local function call(notice, channel, said)
     return
   end
   local pass = redis.pcall('GET', keys.pass)
-  local writer = redis.pcall('ZRANGE', keys.writers, 0, 0, 'WITHSCORES')
-  local readers = not writer[1] and '+inf' or (type(pass) == 'string' and pass) or '-inf'
-  if redis.pcall('ZCOUNT', keys.readers, '-inf', readers) ~= 0 then
+  local writer, came = first_in(keys.writers)
+  local reader, since = first_in(keys.readers)
+  if reader and (not writer or since <= (tonumber(type(pass) == 'string' and pass or 0) or 0)) then
     if not said then
       redis.pcall('PUBLISH', channel, '1')
     end
-  elseif writer[1] and reads + others_read == 0 then
-    redis.pcall('PUBLISH', notice .. string.match(writer[1], '^[^:]*'), 'call ' .. writer[1])
+  elseif writer and reads + others_read == 0 then
+    redis.pcall('PUBLISH', notice .. string.match(writer, '^[^:]*'), 'call ' .. writer)
   end
-  if writer[2] and tonumber(writer[2]) < 0 and reads > 0 then
-    redis.pcall('PUBLISH', notice .. string.match(writer[1], '^[^:]*'), 'call ' .. writer[1])
+  if writer and came < 0 and reads > 0 then
+    redis.pcall('PUBLISH', notice .. string.match(writer, '^[^:]*'), 'call ' .. writer)
   end
 end

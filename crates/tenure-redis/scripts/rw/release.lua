@@ -1,8 +1,8 @@
 -- release, continued: look.lua comes before.
 local claim, reply, said = ARGV[1], 0, false
 news = leave_line(claim) or news
-local wrote = redis.call('ZSCORE', keys.writing, claim)
-local side = wrote and keys.writing or (redis.call('ZSCORE', keys.reading, claim) and keys.reading)
+local wrote = lease_end(keys.writing, claim)
+local side = wrote and keys.writing or (lease_end(keys.reading, claim) and keys.reading)
 if side then
   if ARGV[3] ~= '' and reads + writes == 1 then
     local ends = now + ARGV[3] * 1000
@@ -22,7 +22,7 @@ if side then
     end
     news = true
     if reads + writes + others_read + others_write == 0 then
-      redis.call('DEL', keys.lock)
+      be_free()
       reply = 1
     else
       settle()

@@ -1,17 +1,26 @@
 -- shares: who is in, as our own layout has them: in the lock's hash, whose mode tells others to wait.
--- before: `keys`, as look.lua names them
+-- before: now.lua; `keys`, as look.lua names them
 
 -- whether claims of ours may be in a lock of this mode
 local function is_ours(mode)
   return mode == 'tenure'
 end
 
--- how many of others read and write
+-- one of others who are in, and how often; never `unsure`
+local stranger, unsure
+
+-- how many of others read and write: one stands for all
 local function strangers(mode)
-  if mode and mode ~= 'tenure' then
-    return 1, 1
+  if not mode or mode == 'tenure' then
+    return 0, 0
   end
-  return 0, 0
+  local fields = redis.call('HSCAN', keys.lock, 0, 'COUNT', 10)[2]
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'mode' then
+      stranger = {fields[i], fields[i + 1]}
+    end
+  end
+  return 1, 1
 end
 
 local function value_of(claim)
@@ -36,7 +45,7 @@ end
 
 -- what is kept beside a hash that somebody removed
 local function forget_all()
-  redis.call('DEL', keys.reading, keys.writing)
+  redis.call('UNLINK', keys.reading, keys.writing)
 end
 
 -- the hash itself tells who is in

@@ -3,9 +3,9 @@
 --       many that is together, `total` → how many there are, if that was said; 4 the claims by when their leases end, 5 the
 --       line, by when each came to it, 6 until when each place in it is kept, 7 how many each of them wants, 8 and 9 what
 --       permits with names and latches have beside their counts
--- before: number.lua, `no_lock`; `notice`, what a client's own channel begins with
+-- before: first.lua, number.lua, `no_lock`; `notice`, what a client's own channel begins with
 -- after: `count`, none if there is no semaphore; `taken`; `total`, none if nobody said; `news`, whether anybody in line may
---        have come nearer
+--        have come nearer; `unsettled`, whether more has ended than was given back
 -- reply: what `no_lock` makes of an error if the keys are in use for something else, of which nothing was changed
 local sizes = {}
 for i, verb in ipairs({'HLEN', 'ZCARD', 'ZCARD', 'ZCARD', 'HLEN'}) do
@@ -18,7 +18,7 @@ end
 if count and sizes[3] == 0 and redis.call('EXISTS', KEYS[8], KEYS[9]) > 0 then
   return no_lock(redis.error_reply('NOTALOCK the key holds a count of another kind'))
 end
-local news, taken, total = false, 0, nil
+local news, taken, total, unsettled = false, 0, nil, false
 
 -- says how many are to be had now; to none or fewer nobody need be woken
 local function tell()
@@ -54,16 +54,22 @@ end
 if not count then
   -- whoever removed the count has made void what is beside it
   if sizes[3] + sizes[4] > 0 then
-    redis.call('DEL', KEYS[3], KEYS[4])
+    redis.call('UNLINK', KEYS[3], KEYS[4])
   end
 else
   local known = redis.call('HMGET', KEYS[3], 'total', 'taken')
   total, taken = tonumber(known[1]), tonumber(known[2]) or 0
-  local ended = sizes[4] > 0 and redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, 100) or {}
   local permits = 0
-  while ended[1] do
-    permits = permits + take_away(ended)
-    ended = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, 100)
+  unsettled = sizes[4] > 0
+  for _ = 1, unsettled and 10 or 0 do
+    local ended = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, 100)
+    unsettled = ended[100] ~= nil
+    if ended[1] then
+      permits = permits + take_away(ended)
+    end
+    if not unsettled then
+      break
+    end
   end
   if permits > 0 then
     give_back(permits)
@@ -83,53 +89,57 @@ end
 
 if sizes[5] + sizes[6] > 0 then
   local dead = redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now, 'LIMIT', 0, 100)
-  while dead[1] do
+  if dead[1] then
     news = true
     leave_line(dead)
-    dead = redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now, 'LIMIT', 0, 100)
   end
-  -- those of whom only the name is left would stop the line
-  if redis.call('ZCARD', KEYS[5]) > redis.call('ZCARD', KEYS[6]) then
-    for _, claim in ipairs(redis.call('ZRANGE', KEYS[5], 0, -1)) do
-      if not redis.call('ZSCORE', KEYS[6], claim) then
-        news = true
-        leave_line({claim})
-      end
-    end
+  if redis.call('ZCOUNT', KEYS[6], '(' .. string.format('%d', now), '+inf') == 0 then
+    -- nobody else is left
+    redis.call('UNLINK', KEYS[5], KEYS[6], KEYS[7])
+  else
+    local _, _, gone = first_of(KEYS[5], KEYS[6], now)
+    news = news or gone
   end
 end
 
 -- goes along the line from its head for as long as the permits last, and as `each` says so of a claim; whoever wants more than
--- there are takes none
+-- there are takes none, and neither do those who are gone. Nobody comes after very many
 local function along_the_line(permits, each)
   local at = 0
   while permits >= 0 do
-    local claims = redis.pcall('ZRANGE', KEYS[5], at, at + 15)
+    local claims = redis.pcall('ZRANGE', KEYS[5], at, at + 99)
     if not claims[1] then
       return permits
+    elseif at >= 1000 then
+      return -1
     end
     local wants = redis.pcall('HMGET', KEYS[7], unpack(claims))
+    local kept = redis.pcall('ZMSCORE', KEYS[6], unpack(claims))
     for i, claim in ipairs(claims) do
       local want = tonumber(string.match(wants[i] or '', '%d+')) or 1
-      local left = total and total > 0 and total < want and permits or permits - want
-      if not each(claim, left) then
+      local is_gone = not kept[i] or tonumber(kept[i]) <= now
+      local left = (is_gone or (total and total > 0 and total < want)) and permits or permits - want
+      if not is_gone and not each(claim, left) then
         return permits
       end
       permits = left
     end
-    at = at + 16
+    at = at + 100
   end
   return permits
 end
 
--- calls those in line who can be served now, or be told that they never will, or the first of them alone
+-- calls those in line who can be served now, or be told that they never will, or the first of them alone; of many, those who
+-- come first: each of them calls the next, and all look by themselves
 local function call(first)
+  local called = 0
   if count then
     along_the_line(math.max(count, 0), function(claim, left)
       if left >= 0 then
         redis.pcall('PUBLISH', notice .. string.match(claim, '^[^:]*'), 'call ' .. claim)
+        called = called + 1
       end
-      return left >= 0 and not first
+      return left >= 0 and not first and called < 100
     end)
   end
 end

@@ -62,6 +62,10 @@ if ARGV[6] ~= '' then
 end
 local ahead = redis.call('ZRANK', KEYS[5], claim)
 if ahead then
+  -- some of those who are gone may still stand there
+  ahead = math.min(ahead, redis.call('ZCOUNT', KEYS[6], '(' .. string.format('%d', now), '+inf') - 1)
+end
+if ahead then
   -- in words, so that this is not taken for a lock
   redis.call('HSET', KEYS[7], claim, string.format('wants %d', want))
   -- the line is gone when the last place in it is

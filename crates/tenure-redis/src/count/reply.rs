@@ -2,7 +2,7 @@
 
 use crate::error::{no_lock, nonsense};
 use crate::found::in_line;
-use crate::reply::{number, text};
+use crate::reply::{left_out, number, text};
 use redis::Value;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -64,6 +64,11 @@ pub(crate) fn given_back(value: &Value) -> Result<Outcome, StoreError> {
     }
 }
 
+/// Whether more has ended than one call gives back, so that it is to be asked again, of the reply of `supply.lua`.
+pub(crate) fn is_unsettled(value: &Value) -> bool {
+    *value == Value::Int(-1)
+}
+
 /// Reads the reply of `supply.lua`.
 pub(crate) fn supply(value: &Value) -> Result<Outcome, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
@@ -94,7 +99,8 @@ pub(crate) enum Looked {
 /// Reads the reply of `counted/sight.lua`.
 pub(crate) fn looked(value: &Value) -> Result<Looked, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
-    let [what, now, Value::Array(held), Value::Array(ends), waiters, Value::Array(line)] = parts.as_slice() else {
+    let [what, now, Value::Array(held), Value::Array(ends), waiters, Value::Array(line), hold, ..] = parts.as_slice()
+    else {
         return Err(nonsense(value));
     };
     let now = Time::from_micros(number(now)?);
@@ -131,7 +137,9 @@ pub(crate) fn looked(value: &Value) -> Result<Looked, StoreError> {
         return Ok(Looked::Count(kind, None));
     }
     let waiters = Some(u32::try_from(number(waiters)?).unwrap_or(u32::MAX));
-    Ok(Looked::Count(kind, Some(Sight { kind, holders, waiters, line: in_line(line, now)?, votes: Vec::new() })))
+    let line = in_line(line, now)?;
+    let more = left_out(hold, holders.len())?;
+    Ok(Looked::Count(kind, Some(Sight { kind, holders, more, waiters, line, votes: Vec::new() })))
 }
 
 /// A claim that has permits: how many, its token, since when.

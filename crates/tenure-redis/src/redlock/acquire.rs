@@ -2,7 +2,6 @@
 
 use super::calls::Stamp;
 use super::holds::Held;
-use super::stragglers::leave;
 use super::votes::{Answer, SPLIT, Votes};
 use super::{Answers, Node, Redlock, go_on};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -208,7 +207,7 @@ impl Redlock {
                 Answer::Failed(error) => error.kind == StoreErrorKind::Unanswered,
                 _ => false,
             };
-            let mut operation = leave(lock.2, lease);
+            let mut operation = self.given_up.leave(lock.1, lock.2, lease);
             if let Operation::Release { cancel, .. } = &mut operation
                 && !ghost
             {

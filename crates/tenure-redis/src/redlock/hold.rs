@@ -3,7 +3,6 @@
 use super::acquire::validity;
 use super::node::even_if_dead;
 use super::patience::Patience;
-use super::stragglers::{given_up, leave};
 use super::{Answers, Redlock, go_on};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,10 +51,15 @@ impl Redlock {
         if held.as_ref().is_some_and(|held| held.on_its_way)
             && let Operation::Release { left: 0, cancel, .. } = &mut operation
         {
-            let over = given_up(claim, lease);
-            let cancel = cancel.get_or_insert_with(|| over.clone());
-            cancel.remember = cancel.remember.max(over.remember);
-            cancel.spans.extend(over.spans);
+            let all = self.given_up.cancel(key, claim, lease);
+            match cancel {
+                Some(cancel) => {
+                    cancel.remember = cancel.remember.max(all.remember);
+                    cancel.spans.retain(|span| !all.spans.contains(span));
+                    cancel.spans.extend(all.spans);
+                }
+                None => *cancel = Some(all),
+            }
         }
         let may_have = |at: usize| held.as_ref().is_none_or(|held| held.on[at]);
         let telling = (0..self.nodes.len()).map(|at| {
@@ -77,7 +81,8 @@ impl Redlock {
     /// Takes back what is left of a hold that is lost, in the background.
     pub(super) fn give_back(&self, kind: Kind, key: &Key, claim: &Claim, lease: Duration) {
         for at in 0..self.nodes.len() {
-            tokio::spawn(self.tell(at, (kind, key, claim), leave(claim, lease), lease, (true, lease, false)));
+            let leave = self.given_up.leave(key, claim, lease);
+            tokio::spawn(self.tell(at, (kind, key, claim), leave, lease, (true, lease, false)));
         }
     }
 

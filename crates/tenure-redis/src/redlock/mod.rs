@@ -4,6 +4,7 @@ mod acquire;
 mod calls;
 mod config;
 mod contended;
+mod given_up;
 mod hold;
 mod holds;
 mod look;
@@ -16,6 +17,7 @@ mod votes;
 pub use config::Redlock as Config;
 
 use self::contended::Contended;
+use self::given_up::GivenUp;
 use self::holds::Holds;
 use self::look::LOOK;
 use self::node::Node;
@@ -27,7 +29,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Over, Pattern, Port, Renewal, Sight,
     StoreError, StoreErrorKind, Vote, Wanted,
 };
 
@@ -37,6 +39,7 @@ pub struct Redlock {
     nodes: Vec<Arc<Node>>,
     max_lease: Duration,
     holds: Arc<Holds>,
+    given_up: Arc<GivenUp>,
     contended: Contended,
 }
 
@@ -69,6 +72,7 @@ impl Redlock {
             nodes: nodes.into_iter().map(Arc::new).collect(),
             max_lease,
             holds: Arc::default(),
+            given_up: Arc::default(),
             contended: Contended::default(),
         }
     }
@@ -265,6 +269,10 @@ impl Backend for Redlock {
         Some((self.max_lease, "shorten it, or raise `max_lease` in the url of every client"))
     }
 
+    fn attach(&self, over: Over) {
+        self.given_up.attach(over);
+    }
+
     fn asks_anew(&self) -> bool {
         true
     }
@@ -273,7 +281,7 @@ impl Backend for Redlock {
         let parts = u32::try_from(self.nodes.len()).unwrap_or(1);
         let (ports, telling) = port.split(parts);
         let listening = self.nodes.iter().zip(ports).map(|(node, port)| node.redis.listen(port));
-        let reminding = self.nodes.iter().map(|node| stragglers::tell(node));
+        let reminding = self.nodes.iter().map(|node| stragglers::tell(node, &self.given_up));
         tokio::join!(telling, join_all(listening), join_all(reminding));
     }
 }

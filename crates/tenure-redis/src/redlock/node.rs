@@ -8,7 +8,7 @@ use redis::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tenure_core::StoreError;
+use tenure_core::{StoreError, report};
 
 /// The server counts its uptime in whole seconds.
 const SECOND: Duration = Duration::from_secs(1);
@@ -74,10 +74,11 @@ impl Node {
         self.late.store(false, Ordering::Relaxed);
         if self.silent.swap(silent, Ordering::Relaxed) != silent {
             let server = self.redis.place();
-            match answer {
-                Err(error) => tracing::warn!(%server, %error, "a server of the majority does not answer"),
-                Ok(_) => tracing::info!(%server, "a server of the majority answers again"),
-            }
+            let error = answer.as_ref().err().cloned();
+            report(move || match error {
+                Some(error) => tracing::warn!(%server, %error, "a server of the majority does not answer"),
+                None => tracing::info!(%server, "a server of the majority answers again"),
+            });
         }
     }
 
@@ -106,11 +107,18 @@ impl Witness for Runs {
             None if self.by_uptime => (self.max_lease + SECOND).saturating_sub(uptime),
             None => Duration::ZERO,
         };
-        if !abstains.is_zero() {
-            tracing::warn!(?abstains, "a server that was restarted does not vote until its old grants must have ended");
-            seen.abstains_until = Some(Instant::now() + abstains);
-        }
         seen.run = Some(run);
+        if !abstains.is_zero() {
+            seen.abstains_until = Some(Instant::now() + abstains);
+            // A subscriber that hangs must not keep the mutex, which renewals take as well.
+            drop(seen);
+            report(move || {
+                tracing::warn!(
+                    ?abstains,
+                    "a server that was restarted does not vote until its old grants must have ended"
+                );
+            });
+        }
     }
 }
 

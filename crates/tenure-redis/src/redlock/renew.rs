@@ -2,14 +2,14 @@
 
 use super::acquire::validity;
 use super::calls::{Join, Stamp};
+use super::given_up::GivenUp;
 use super::holds::Holds;
-use super::stragglers::leave;
 use super::votes::failed;
 use super::{Node, Redlock};
 use futures_util::stream::StreamExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure_core::{Backend, Lasts, Outcome, Renewal, Said, StoreError, StoreErrorKind, Vote};
+use tenure_core::{Backend, Lasts, Outcome, Renewal, Said, StoreError, StoreErrorKind, Vote, report};
 
 /// So long at least a server that is silent is told of a hold that was lost, if it answers again.
 const LEFT: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ impl Redlock {
         }
         let lasting: Vec<bool> = all.iter().map(|lasts| *lasts == Lasts::Yes).collect();
         // Also those that answer later are given back what they have forgotten.
-        let (nodes, holds) = (self.nodes.clone(), Arc::clone(&self.holds));
+        let (nodes, holds, given_up) = (self.nodes.clone(), Arc::clone(&self.holds), Arc::clone(&self.given_up));
         tokio::spawn(async move {
             let heard = heard.into_iter().enumerate().filter_map(|(at, answer)| Some((at, answer?)));
             let mut heard = futures_util::stream::iter(heard).chain(answers);
@@ -71,7 +71,7 @@ impl Redlock {
                 for (place, lasts) in lasting {
                     match lasts {
                         Lasts::Yes => stamp_late(&nodes[at], &holds, &renewals[place], within).await,
-                        _ => put_back(at, &nodes[at], &holds, &renewals[place], within).await,
+                        _ => put_back((at, &nodes[at]), (&holds, &given_up), &renewals[place], within).await,
                     }
                 }
             }
@@ -107,7 +107,12 @@ async fn stamp_late(node: &Node, holds: &Holds, Renewal { kind, key, claim, .. }
 }
 
 /// Puts a hold into a server that has lost it. It does not count before it is renewed there.
-async fn put_back(at: usize, node: &Node, holds: &Holds, renewal: &Renewal, within: Duration) {
+async fn put_back(
+    (at, node): (usize, &Node),
+    (holds, given_up): (&Holds, &GivenUp),
+    renewal: &Renewal,
+    within: Duration,
+) {
     let Renewal { kind, key, claim, lease } = renewal;
     let Some(held) = holds.lasting(key, claim) else { return };
     // One that is only asked about asks for no lease of its own.
@@ -115,12 +120,13 @@ async fn put_back(at: usize, node: &Node, holds: &Holds, renewal: &Renewal, with
     let join = Join { kind: *kind, key, claim, held: &held, lease };
     holds.change(key, claim, |held| held.on[at] = true);
     if let Err(error) = node.redis.run(&join, within).await {
-        tracing::debug!(%error, "a server that came back could not be given the lock");
+        report(move || tracing::debug!(%error, "a server that came back could not be given the lock"));
     }
     // The claim may be leaving since, and the server may have been told so before it came.
     if holds.lasting(key, claim).is_none() {
         node.stragglers.expect((*kind, key, claim), lease, within);
-        let answer: Result<Outcome, StoreError> = node.redis.apply(*kind, key, &leave(claim, lease), within).await;
+        let leave = given_up.leave(key, claim, lease);
+        let answer: Result<Outcome, StoreError> = node.redis.apply(*kind, key, &leave, within).await;
         node.stragglers.heard(key, claim, &answer);
     }
 }

@@ -4,12 +4,12 @@
 //! answers again, by the client's own thread, for as long as the lease may run there.
 
 use super::Node;
+use super::given_up::GivenUp;
 use futures_util::stream::StreamExt;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure_core::kernel::{Cancelled, FIRST_ENTRY, Span, Spot};
-use tenure_core::{Backend, Claim, Key, Kind, Operation, StoreError};
+use tenure_core::{Backend, Claim, Key, Kind, StoreError};
 use tokio::sync::Notify;
 
 /// How often it is tried, and how long each attempt may take.
@@ -35,20 +35,6 @@ struct Owed {
     due: Instant,
     /// From then on the lease has ended there.
     until: Instant,
-}
-
-/// A claim that is over: none of its requests is to be let in, should one still be on its way.
-pub(super) fn given_up(claim: &Claim, lease: Duration) -> Cancelled {
-    let spans = claim
-        .number()
-        .map(|claim| Span { since: Spot { claim, entry: FIRST_ENTRY }, until: Spot { claim, entry: u32::MAX } });
-    Cancelled { spans: spans.into_iter().collect(), remember: Cancelled::memory(lease) }
-}
-
-/// Leaves for good, whatever the server has of the claim, and keeps a request out that is still on its way.
-pub(super) fn leave(claim: &Claim, lease: Duration) -> Operation {
-    let cancel = Some(given_up(claim, lease));
-    Operation::Release { claim: claim.clone(), left: 0, change: u32::MAX, lease, keep: Duration::ZERO, cancel }
 }
 
 impl Stragglers {
@@ -101,7 +87,7 @@ impl Stragglers {
 }
 
 /// Tells a server what it missed, for as long as the client lives.
-pub(super) async fn tell(node: &Node) {
+pub(super) async fn tell(node: &Node, given_up: &GivenUp) {
     loop {
         if node.stragglers.is_empty() {
             node.stragglers.some.notified().await;
@@ -110,16 +96,18 @@ pub(super) async fn tell(node: &Node) {
         let mut due = node.stragglers.due().into_iter();
         // The first shows whether it answers at all.
         let Some(first) = due.next() else { continue };
-        if tell_one(node, first).await {
-            let mut rest = futures_util::stream::iter(due.map(|one| tell_one(node, one))).buffer_unordered(64);
+        if tell_one(node, given_up, first).await {
+            let telling = due.map(|one| tell_one(node, given_up, one));
+            let mut rest = futures_util::stream::iter(telling).buffer_unordered(64);
             while rest.next().await.is_some() {}
         }
     }
 }
 
 /// Whether it answered.
-async fn tell_one(node: &Node, (key, claim, owed): (Key, Claim, Owed)) -> bool {
-    let answer = node.redis.apply(owed.kind, &key, &leave(&claim, owed.lease), PAUSE).await;
+async fn tell_one(node: &Node, given_up: &GivenUp, (key, claim, owed): (Key, Claim, Owed)) -> bool {
+    let leave = given_up.leave(&key, &claim, owed.lease);
+    let answer = node.redis.apply(owed.kind, &key, &leave, PAUSE).await;
     node.stragglers.heard(&key, &claim, &answer);
     answer.is_ok()
 }

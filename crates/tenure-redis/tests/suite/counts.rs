@@ -397,9 +397,9 @@ async fn tokens_that_cannot_be_counted_on_from_are_refused_and_stay() {
 /// All the rights that counts take, as the README has them.
 #[tokio::test]
 async fn a_user_with_few_rights_can_count() {
-    let rights = "-@all +evalsha +eval +exists +incr +incrby +decr +decrby +time +set +get +del +hset +hget +hexists +hlen \
-                  +hgetall +hmget +hdel +type +getrange +sadd +scard +sismember +expire +zadd +zcard +zcount +zrange \
-                  +zrangebyscore +zrank +zrem +zscore +zpopmin +pexpire +pttl +publish";
+    let rights = "-@all +evalsha +eval +exists +incr +incrby +decr +decrby +time +set +get +del +unlink +rename +hset +hget +hexists +hlen \
+                  +hgetall +hmget +hdel +hscan +type +getrange +sadd +scard +sismember +expire +zadd +zcard +zcount +zrange \
+                  +zrangebyscore +zrank +zrem +zremrangebylex +zscore +zmscore +zpopmin +pexpire +pttl +publish";
     let channels = "resetchannels &redisson_* &tenure:notice:*";
     let keys = "~k ~tenure:* ~redisson_* ~{k}*";
     let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights}")).start();

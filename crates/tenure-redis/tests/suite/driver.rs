@@ -341,8 +341,8 @@ async fn who_speaks_tls_with_one_that_does_not_is_told() {
 /// All the rights that are needed, and no more. The channel is handed to the scripts as a key, as Redisson does it.
 #[tokio::test]
 async fn a_user_with_few_rights() {
-    let rights = "-@all +evalsha +eval +exists +incr +time +set +get +del +hset +hget +hexists +hlen \
-                  +hgetall +hmget +hdel +type +getrange +zadd +zcard +zcount +zrange +zrangebyscore +zrank +zrem +zscore +zpopmin +pexpire +pexpireat +pttl +publish +subscribe +unsubscribe +ping +scan";
+    let rights = "-@all +evalsha +eval +exists +incr +time +set +get +del +unlink +rename +hset +hget +hexists +hlen \
+                  +hgetall +hmget +hdel +hscan +type +getrange +zadd +zcard +zcount +zrange +zrangebyscore +zrank +zrem +zremrangebylex +zscore +zmscore +zpopmin +pexpire +pexpireat +pttl +publish +subscribe +unsubscribe +ping +scan";
     let channels = "resetchannels &redisson_lock__channel:* &redisson_rwlock:* &tenure:notice:*";
     let keys = "~app:* ~tenure:* ~redisson_lock__channel:* ~redisson_rwlock:*";
     let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights}")).start();

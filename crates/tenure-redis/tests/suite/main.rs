@@ -5,6 +5,8 @@
 mod support;
 
 mod absent;
+mod bounds;
+mod bounds_cases;
 mod cancel;
 mod counts;
 mod driver;

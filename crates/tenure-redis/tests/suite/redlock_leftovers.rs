@@ -1,7 +1,7 @@
 //! A majority of servers, and what must not be left on any of them, nor asked of them without end.
 
 use crate::redlock::{backend_of, client, client_of, servers, spread, urls};
-use crate::support::{PATIENCE, acquire, eventually, ms, soon};
+use crate::support::{PATIENCE, acquire, eventually, ms, soon, tombstones};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::{Backend, ErrorKind, Guarantee, Key, Kind, Options, Outcome, Release};
@@ -55,6 +55,76 @@ async fn a_request_that_comes_after_the_release_is_refused() {
     // Whatever it did, it has done before this is answered on the same server.
     client.lock("after").unwrap().lock().await.unwrap().release().await.unwrap();
     eventually("nothing is left", PATIENCE, || spread(&servers, "ghostly") == 0).await;
+}
+
+/// Each release is told to the others together with what the third may yet hear. That other locks are taken in between keeps
+/// the numbers of a key's claims apart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_a_server_hangs_the_others_remember_no_more_the_more_is_released() {
+    let servers = servers(3);
+    let client = client(&servers, "").await;
+    let locks = ["k", "l"].map(|key| client.lock(key).unwrap());
+    locks[0].lock().await.unwrap().release().await.unwrap();
+    servers[2].pause();
+    for cycles in [200, 2000] {
+        for cycle in 0..cycles {
+            locks[cycle % 2].lock_timeout(PATIENCE).await.unwrap().release().await.unwrap();
+        }
+        for server in &servers[..2] {
+            // The last releases may still be on their way.
+            eventually("few stretches are remembered", PATIENCE, || tombstones(server) <= 4).await;
+        }
+    }
+    servers[2].resume();
+}
+
+/// It is long over when it arrives, and so is much that was asked for later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_acquire_that_arrives_late_is_refused_while_another_server_hangs() {
+    let servers = servers(3);
+    let (proxies, urls) = proxied(&servers);
+    let client = client_of(&urls, "").await;
+    let lock = client.lock("ghostly").unwrap();
+    lock.lock().await.unwrap().release().await.unwrap();
+    servers[2].pause();
+    let late = proxies[0].hold_request("ghostly");
+    let asking = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.lock_with(lease(60)).await }
+    });
+    soon("it is on its way", late.caught()).await;
+    asking.abort();
+    assert!(asking.await.unwrap_err().is_cancelled());
+    for _ in 0..20 {
+        lock.lock_timeout(PATIENCE).await.unwrap().release().await.unwrap();
+    }
+    late.release();
+    soon("it has arrived", late.done()).await;
+    // Whatever it did, it has done before this is answered on the same server.
+    client.lock("after").unwrap().lock_timeout(PATIENCE).await.unwrap().release().await.unwrap();
+    eventually("nothing is left", PATIENCE, || spread(&servers[..2], "ghostly") == 0).await;
+    servers[2].resume();
+}
+
+/// The holder's claim came before all those that a server is told to refuse.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_put_back_where_much_that_came_after_it_is_refused() {
+    let servers = servers(3);
+    let client = client(&servers, "").await;
+    let guard = client.lock("k").unwrap().lock_with(lease(60)).await.unwrap();
+    eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
+    servers[2].pause();
+    for _ in 0..10 {
+        let rival = client.lock("k").unwrap();
+        assert!(tokio::spawn(async move { rival.try_lock().await }).await.unwrap().unwrap().is_none());
+    }
+    servers[2].resume();
+    eventually("it was told of them", PATIENCE, || tombstones(&servers[2]) > 0).await;
+    servers[2].command(&["DEL", "k"]);
+    guard.renew().await.unwrap();
+    eventually("it is put back", PATIENCE, || spread(&servers, "k") == 3).await;
+    guard.release().await.unwrap();
+    eventually("nothing is left", PATIENCE, || spread(&servers, "k") == 0).await;
 }
 
 /// Its answer was lost, so that nobody has told it the token that the others agreed on.

@@ -29,6 +29,7 @@ hash!(FENCED, "common/given_up", "fenced/acquire", "reentrant/stand", "common/li
 hash!(
     TAKE,
     "common/given_up",
+    "common/first",
     "semaphore/take_keys",
     "common/number",
     "semaphore/look",
@@ -38,6 +39,7 @@ hash!(
 hash!(
     LEAVE_WITH_PERMITS,
     "common/give_up",
+    "common/first",
     "semaphore/release_keys",
     "common/number",
     "semaphore/look",
@@ -45,7 +47,7 @@ hash!(
     "common/note"
 );
 hash!(RENEW_PERMITS, "semaphore/renew");
-hash!(SUPPLY, "semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
+hash!(SUPPLY, "common/first", "semaphore/supply_keys", "common/number", "semaphore/look", "common/supply");
 hash!(
     TAKE_NAMED,
     "common/given_up",

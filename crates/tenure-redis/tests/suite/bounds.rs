@@ -1,0 +1,124 @@
+//! What the server has to do for one call does not grow with what lies in the key: counted in commands and bytes, not in time.
+
+use crate::bounds_cases::{CASES, Case, KEY, PRELUDE};
+use crate::support::{ask, backend};
+use std::time::Duration;
+use tenure_core::{Backend, Key, Outcome, Pattern, StoreError, StoreErrorKind};
+use tenure_redis::Redis;
+use tenure_testkit::RedisServer;
+
+const WITHIN: Duration = Duration::from_secs(10);
+/// Some is gone through at a time, and some is shown: so many commands more may come of it, and so many bytes.
+const MORE_COMMANDS: u64 = 120;
+const MORE_BYTES: u64 = 10_000;
+const FEW: u64 = 200;
+const MANY: u64 = 20_000;
+
+/// What one call made the server do.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    /// Scripts that ran: calls that go over much do so in several.
+    scripts: u64,
+    /// Commands for each of them.
+    commands: u64,
+    bytes: u64,
+    micros: u64,
+}
+
+impl Work {
+    fn of(server: &RedisServer) -> Self {
+        // First, because what follows is sent as well.
+        let sent: String = ask(server, &["INFO", "stats"]);
+        let bytes = sent.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:")).unwrap();
+        let stats: String = ask(server, &["INFO", "commandstats"]);
+        let calls = |line: &str| {
+            let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+            let own = name.starts_with("config") || name == "info";
+            if own { None } else { rest.split(',').next()?.parse::<u64>().ok() }
+        };
+        let all: u64 = stats.lines().filter_map(calls).sum();
+        let scripts = server.command_calls("evalsha") + server.command_calls("eval");
+        let micros = server.command_time("evalsha") + server.command_time("eval");
+        Self {
+            scripts,
+            commands: all / scripts.max(1),
+            bytes: bytes.trim().parse::<u64>().unwrap(),
+            micros: u64::try_from(micros.as_micros()).unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_call_costs_the_server_more_the_more_lies_in_the_key() {
+    let server = RedisServer::start();
+    let backends = [backend(&server.url()), backend(&format!("{}?layout=redisson", server.url()))];
+    let mut failed = Vec::new();
+    for case in CASES {
+        let backend = &backends[usize::from(case.is_redissons)];
+        // The server learns the scripts first.
+        run(&server, backend, case, 3, &mut Vec::new()).await;
+        let few = run(&server, backend, case, FEW, &mut failed).await;
+        let many = run(&server, backend, case, MANY, &mut failed).await;
+        for ((what, few), (_, many)) in few.into_iter().zip(many) {
+            println!(
+                "{:40} {what:28} {:6} -> {:6} commands, {:7} -> {:7} bytes, {:6} -> {:6} µs in {} -> {} scripts",
+                case.name,
+                few.commands,
+                many.commands,
+                few.bytes,
+                many.bytes,
+                few.micros,
+                many.micros,
+                few.scripts,
+                many.scripts
+            );
+            // Whoever is put out is told in the end, by as many scripts as it takes; and a list goes through all keys.
+            let (force, keys) = (what == "force", what == "list beside many keys");
+            let more = many.commands > few.commands + MORE_COMMANDS
+                || (many.bytes > few.bytes + MORE_BYTES && !keys)
+                || (many.scripts > few.scripts && !force);
+            if more {
+                failed.push(format!("{}, {what}: {few:?} of {FEW}, {many:?} of {MANY}", case.name));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} calls cost more, or answer wrongly:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// The work of each step of a case, with so many entries in the key.
+async fn run(
+    server: &RedisServer,
+    backend: &Redis,
+    case: &Case,
+    entries: u64,
+    failed: &mut Vec<String>,
+) -> Vec<(&'static str, Work)> {
+    server.command(&["FLUSHALL"]);
+    let fill = format!("{PRELUDE}\n{}", case.fill);
+    server.command(&["EVAL", &fill, "0", &entries.to_string()]);
+    let key = Key::new(KEY).unwrap();
+    let mut work = Vec::new();
+    for step in case.steps {
+        server.reset_stats();
+        let outcome = match step.operation() {
+            Some(operation) => backend.apply(step.kind, &key, &operation, WITHIN).await,
+            None => {
+                let held = backend.list(&Pattern::new("*"), WITHIN).await.unwrap();
+                Ok(Outcome::Seen(held.into_iter().next().map(|(_, sight)| sight)))
+            }
+        };
+        work.push((step.what, Work::of(server)));
+        let is_right = match &outcome {
+            Ok(outcome) => (step.is_right)(outcome, entries),
+            Err(error) => !case.is_lock && error.kind == StoreErrorKind::Conflict,
+        };
+        if entries > 3 && !is_right {
+            failed.push(format!("{}, {} with {entries}: {}", case.name, step.what, clipped(&outcome)));
+        }
+    }
+    work
+}
+
+fn clipped(outcome: &Result<Outcome, StoreError>) -> String {
+    format!("{outcome:?}").chars().take(300).collect()
+}
