@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, Wanted, keep_apart,
+    Answers, Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal,
+    Sight, StoreError, StoreErrorKind, Wanted, keep_apart,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -24,6 +24,7 @@ pub struct MySql {
     address: String,
     pub(crate) desk: Arc<Desk>,
     runtime: Handle,
+    answers: Answers,
     /// Its end tells the runtime's thread that nobody needs it any more.
     _open: oneshot::Sender<()>,
 }
@@ -49,7 +50,7 @@ impl MySql {
         });
         thread.expect("the system has no more threads for this process");
         let runtime = told.recv().expect("the thread says so before anything else");
-        Self { address, desk, runtime, _open: open }
+        Self { address, desk, runtime, answers: Answers::default(), _open: open }
     }
 
     /// Does some work where the connections live. It is done to its end, also when nobody waits for it any more: a connection
@@ -59,22 +60,19 @@ impl MySql {
         within: Duration,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let working = self.runtime.spawn(work);
-        let bounded = self.runtime.spawn(async move { tokio::time::timeout(within, working).await });
-        match bounded.await {
-            Ok(Ok(Ok(done))) => done.map_err(|failure| {
+        let (answer, answered) = self.answers.expect();
+        self.runtime.spawn(async move { answer.tell(work.await) });
+        match tokio::time::timeout(within, answered).await {
+            Ok(Some(done)) => done.map_err(|failure| {
                 if failure.is_missing() {
                     self.desk.sides.doubt_schema();
                 }
                 self.named(failure.into_store())
             }),
-            Ok(Err(_)) => {
-                Err(self.named(StoreError::new(StoreErrorKind::Unanswered, "the server did not answer in time")))
+            Ok(None) => {
+                Err(StoreError::new(StoreErrorKind::Unanswered, "the thread of this store has failed, see the log"))
             }
-            Ok(Ok(Err(error))) | Err(error) => Err(StoreError::new(
-                StoreErrorKind::Unanswered,
-                format!("the thread of this store has failed: {error}"),
-            )),
+            Err(_) => Err(self.named(StoreError::new(StoreErrorKind::Unanswered, "the server did not answer in time"))),
         }
     }
 
@@ -159,9 +157,9 @@ impl Backend for MySql {
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
         let (desk, renewals) = (Arc::clone(&self.desk), renewals.to_vec());
-        self.work(within, async move { desk.renew(&renewals, Instant::now() + within).await })
-            .await
-            .map(|held| held.into_iter().map(Lasts::from).collect())
+        // A little less, so that what is known of the others is told when one of them is silent.
+        let until = Instant::now() + within.saturating_sub(within / 20);
+        self.work(within, async move { desk.renew(&renewals, until).await }).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

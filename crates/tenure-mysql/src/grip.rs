@@ -3,13 +3,17 @@
 //! The server ends a session that is silent for a lease. So whatever makes a claim last goes over its session too: a guard never
 //! believes in more than its session has been given. Between renewals we ask the session for a sign of life, by which we see
 //! that it is still there. When the lease is over, and nobody has renewed it, we let go by ourselves.
+//!
+//! What is said over a session is said to its end, for one that is left in the middle of an answer is lost, and its lock with it.
+//! Whoever asked for it waits no longer than it may.
 
 use crate::desk::Desk;
 use crate::error::Failure;
+use crate::link::in_time;
 use crate::session::Session;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tenure_core::{Claim, Key, report};
+use tenure_core::{Claim, Key, StoreError, StoreErrorKind, report};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -59,7 +63,7 @@ impl Grip {
     }
 
     /// Makes the session last for a lease from now on, as the claim is to. Says whether it has one.
-    pub(crate) async fn prolong(&self, lease: Duration) -> Result<bool, Failure> {
+    async fn prolong(&self, lease: Duration) -> Result<bool, Failure> {
         let mut session = self.session.lock().await;
         let Some(kept) = session.as_mut() else { return Ok(false) };
         // What was promised before is not taken back.
@@ -70,6 +74,12 @@ impl Grip {
             *session = None;
         }
         prolonged.map(|()| true)
+    }
+
+    /// The same for one that may have ended, or be leaving: says whether it lasts.
+    pub(crate) async fn lasts(self: &Arc<Self>, lease: Duration, until: Instant) -> Result<bool, Failure> {
+        let grip = Arc::clone(self);
+        to_its_end(async move { matches!(grip.prolong(lease).await, Ok(true)) }, until).await
     }
 
     /// The row is let go of after so long, whatever was said before.
@@ -99,20 +109,30 @@ impl Desk {
     }
 
     /// A claim is in for a lease, if its session can be made to last for as long: says whether it can.
-    pub(crate) async fn extend(&self, key: &Key, claim: &Claim, lease: Duration) -> bool {
-        let mut lasts = true;
-        for (other, grip) in self.grips(key, claim) {
-            match grip.prolong(lease).await {
-                Ok(true) => grip.extend(lease),
-                // The claim is leaving.
-                Ok(false) => lasts = false,
-                Err(failure) => {
-                    self.lost(&(key.clone(), other), failure).await;
-                    lasts = false;
+    pub(crate) async fn extend(
+        self: &Arc<Self>,
+        key: &Key,
+        claim: &Claim,
+        lease: Duration,
+        until: Instant,
+    ) -> Result<bool, Failure> {
+        let (desk, key, grips) = (Arc::clone(self), key.clone(), self.grips(key, claim));
+        let extending = async move {
+            let mut lasts = true;
+            for (other, grip) in grips {
+                match grip.prolong(lease).await {
+                    Ok(true) => grip.extend(lease),
+                    // The claim is leaving.
+                    Ok(false) => lasts = false,
+                    Err(failure) => {
+                        desk.lost(&(key.clone(), other), failure).await;
+                        lasts = false;
+                    }
                 }
             }
-        }
-        lasts
+            lasts
+        };
+        to_its_end(extending, until).await
     }
 
     /// The session by which a claim had its row is gone.
@@ -156,15 +176,31 @@ impl Desk {
     }
 
     /// A claim gives the row up.
-    pub(crate) async fn leave(&self, key: &Key, claim: &Claim, until: Instant) {
+    pub(crate) async fn leave(self: &Arc<Self>, key: &Key, claim: &Claim, until: Instant) {
         let Some(grip) = self.state().grips.remove(&(key.clone(), claim.clone())) else { return };
         grip.span().is_over = true;
         grip.over.notify_one();
-        let session = grip.session.lock().await.take();
-        if let Some(session) = session {
-            self.let_go(session, until).await;
-        }
+        let desk = Arc::clone(self);
+        let leaving = async move {
+            let session = grip.session.lock().await.take();
+            if let Some(session) = session {
+                desk.let_go(session, until.max(Instant::now() + LET_GO_WITHIN)).await;
+            }
+        };
+        // One that is not done in time is done soon, or the session is closed.
+        let _ = to_its_end(leaving, until).await;
     }
+}
+
+/// Does some work to its end, and waits until then for what comes of it.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+    until: Instant,
+) -> Result<T, Failure> {
+    let working = tokio::spawn(work);
+    let done = in_time(until, async { Ok(working.await) }).await;
+    let silent = || StoreError::new(StoreErrorKind::Unanswered, "the session that has the lock did not answer in time");
+    done.map_err(|_| silent().into()).and_then(|done| done.map_err(|_| silent().into()))
 }
 
 /// Keeps a session for as long as its lease lasts.

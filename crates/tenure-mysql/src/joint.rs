@@ -106,7 +106,7 @@ impl Desk {
             return Ok(Some(Row::None));
         }
         if let Some(grip) = self.grip(&wanted.key, &wanted.claim) {
-            if let Ok(true) = grip.prolong(wanted.lease).await {
+            if grip.lasts(wanted.lease, until).await? {
                 return Ok(Some(Row::Again(grip.name.clone())));
             }
             self.leave(&wanted.key, &wanted.claim, until).await;
@@ -139,7 +139,7 @@ impl Desk {
     ) -> Result<Joint, Failure> {
         let done = match done.map_err(Failure::into_store) {
             Err(error) if error.kind == StoreErrorKind::Unanswered => {
-                self.hold_all(wanted, rows).await;
+                self.hold_all(wanted, rows, until).await;
                 return Err(error.into());
             }
             Err(error) => {
@@ -158,7 +158,7 @@ impl Desk {
                 }
             }
         }
-        self.hold_all(wanted, rows).await;
+        self.hold_all(wanted, rows, until).await;
         for (one, done) in wanted.iter().zip(&done) {
             self.tell(&one.key, done);
             self.holds_for(one.lease);
@@ -166,7 +166,7 @@ impl Desk {
         Ok(Joint::Granted(grants))
     }
 
-    async fn hold_all(self: &Arc<Self>, wanted: &[Wanted], rows: Vec<Row>) {
+    async fn hold_all(self: &Arc<Self>, wanted: &[Wanted], rows: Vec<Row>, until: Instant) {
         for (one, row) in wanted.iter().zip(rows) {
             match row {
                 Row::Ours(session) => self.hold(&one.key, &one.claim, session, one.lease),
@@ -175,7 +175,7 @@ impl Desk {
                         grip.extend(one.lease);
                     }
                 }
-                Row::Theirs => _ = self.extend(&one.key, &one.claim, one.lease).await,
+                Row::Theirs => _ = self.extend(&one.key, &one.claim, one.lease, until).await,
                 Row::None => {}
             }
         }

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::kernel::Stay;
-use tenure_core::{Claim, Key, Kind, Operation, Outcome, Renewal, StoreErrorKind};
+use tenure_core::{Claim, Key, Kind, Lasts, Operation, Outcome, Renewal, StoreErrorKind};
 use tokio::time::Instant;
 
 /// How often it is looked whether a session that was ended is gone.
@@ -44,7 +44,7 @@ impl Desk {
             Operation::Renew { claim, lease } | Operation::Reenter { claim, lease, .. } => {
                 let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
                 if let Outcome::Renewed | Outcome::Granted(_) = &outcome
-                    && !self.extend(key, claim, *lease).await
+                    && !self.extend(key, claim, *lease, until).await?
                 {
                     return Ok(Outcome::NotHeld);
                 }
@@ -57,7 +57,7 @@ impl Desk {
     async fn acquire(self: &Arc<Self>, asker: &Asker<'_>, under: &[Claim], until: Instant) -> Result<Outcome, Failure> {
         let Asker { key, claim, operation, lease, stay } = asker;
         if let Some(grip) = self.grip(key, claim) {
-            if let Ok(true) = grip.prolong(*lease).await {
+            if grip.lasts(*lease, until).await? {
                 // It asks once more: the row is its own.
                 let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
                 match outcome {
@@ -79,7 +79,7 @@ impl Desk {
             _ => self.step(&ask, until).await?.outcome,
         };
         match (&outcome, stay) {
-            (Outcome::Granted(_), _) => _ = self.extend(key, claim, *lease).await,
+            (Outcome::Granted(_), _) => _ = self.extend(key, claim, *lease, until).await,
             (Outcome::Busy(_), Stay::Waits | Stay::Waited { .. }) => self.wait_for(key),
             _ => {}
         }
@@ -166,7 +166,7 @@ impl Desk {
     ) -> Result<Outcome, Failure> {
         let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
         match (&outcome, self.grip(key, claim)) {
-            (Outcome::StillHeld(_), Some(_)) => _ = self.extend(key, claim, lease).await,
+            (Outcome::StillHeld(_), Some(_)) => _ = self.extend(key, claim, lease, until).await,
             // Nobody gets the row before the time is over, whoever asks for it in a transaction included.
             (Outcome::Kept, Some(grip)) => grip.end_in(keep),
             (_, Some(_)) => self.leave(key, claim, until).await,
@@ -175,8 +175,8 @@ impl Desk {
         Ok(outcome)
     }
 
-    /// Renews many holds in one transaction; for each, whether it still holds.
-    pub(crate) async fn renew(&self, renewals: &[Renewal], until: Instant) -> Result<Vec<bool>, Failure> {
+    /// Renews many holds in one transaction; for each, whether it still holds. One whose session is silent keeps no other waiting.
+    pub(crate) async fn renew(self: &Arc<Self>, renewals: &[Renewal], until: Instant) -> Result<Vec<Lasts>, Failure> {
         let operations: Vec<Operation> = renewals
             .iter()
             .map(|renewal| Operation::Renew { claim: renewal.claim.clone(), lease: renewal.lease })
@@ -189,10 +189,14 @@ impl Desk {
         let done = steps::step_all(&self.sides, &asks, until, false).await?;
         let lasts = renewals.iter().zip(&done).map(async |(renewal, done)| {
             if done.outcome != Outcome::Renewed {
-                return false;
+                return Lasts::No;
             }
             self.holds_for(renewal.lease);
-            renewal.kind != Kind::Reentrant || self.extend(&renewal.key, &renewal.claim, renewal.lease).await
+            if renewal.kind != Kind::Reentrant {
+                return Lasts::Yes;
+            }
+            let extended = self.extend(&renewal.key, &renewal.claim, renewal.lease, until).await;
+            extended.map_or_else(|failure| Lasts::Unknown(failure.into_store()), Lasts::from)
         });
         Ok(join_all(lasts).await)
     }

@@ -5,7 +5,7 @@ use crate::support::{
     LEASE, PATIENCE, blocked, client, client_for, eventually, gets_in, holding_session, ms, soon, until_blocked,
 };
 use std::time::{Duration, Instant};
-use tenure_core::{Client, Guard, Loss, Options};
+use tenure_core::{Client, Guard, Loss, Options, What};
 use tenure_testkit::{FaultProxy, MariaDbServer};
 use tokio::task::JoinHandle;
 
@@ -321,4 +321,28 @@ async fn a_client_that_is_cut_off_in_the_middle_of_a_step_holds_nobody_up_for_lo
     eventually("it is not locked any more", ms(8000), || !is_locked()).await;
     assert!(other.simple("k").unwrap().try_lock().await.unwrap().is_none(), "the lease is much longer");
     renewing.abort();
+}
+
+/// Many locks are renewed in one call, and the session of one of them says nothing more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_session_keeps_no_other_lock_from_being_renewed() {
+    let server = MariaDbServer::start();
+    let proxy = FaultProxy::start(server.addr());
+    let holder = behind(&proxy, ms(1500)).await;
+    let guards = [gets_in(&holder, "a").await, gets_in(&holder, "b").await];
+    // A sign of life.
+    let silent = proxy.pause_before_reply("\u{1}\0\0\0\u{e}");
+    silent.caught().await;
+    let (mut events, mut renewed) = (holder.events(), Vec::new());
+    let lost = loop {
+        let event = soon("one is lost", events.next()).await.unwrap();
+        match event.what {
+            What::Renewed => renewed.push(event.key),
+            What::Lost { .. } => break event.key,
+            _ => {}
+        }
+    };
+    let other = guards.iter().find(|guard| *guard.key() != lost).unwrap();
+    assert!(renewed.contains(other.key()), "the other waited for it: {renewed:?}");
+    other.check().unwrap();
 }
