@@ -27,6 +27,7 @@ pub(crate) struct Args {
     pub(crate) max_hold: Option<Length>,
     pub(crate) at_least: Option<Length>,
     pub(crate) warn_after: Option<Length>,
+    pub(crate) warn_waiting_after: Option<Length>,
     pub(crate) client: Option<Expr>,
     pub(crate) enabled: Option<Expr>,
     pub(crate) policy: Option<Expr>,
@@ -99,6 +100,9 @@ impl Args {
             "max_hold" => self.max_hold = Some(Length::of(value, &Bounds::MAX_HOLD)?),
             "at_least" => self.at_least = Some(Length::of(value, &Bounds::AT_LEAST)?),
             "warn_after" => self.warn_after = Some(Length::of(value, &Bounds::WARN_AFTER)?),
+            "warn_waiting_after" => {
+                self.warn_waiting_after = Some(Length::of(value, &Bounds::WARN_WAITING_AFTER)?);
+            }
             "client" => self.client = Some(value),
             "enabled" => self.enabled = Some(value),
             "policy" => self.policy = Some(value),
@@ -167,7 +171,7 @@ impl Args {
         self.policy.as_ref().and(self.prefix.as_deref())
     }
 
-    /// An expression of type `String`.
+    /// An expression that makes the `Parts` of the key.
     pub(crate) fn key_tokens(&self) -> TokenStream {
         self.key.as_ref().map(|key| key.tokens(self.prefix_of_key())).unwrap_or_default()
     }

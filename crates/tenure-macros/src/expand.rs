@@ -206,7 +206,8 @@ fn options(args: &Args) -> TokenStream {
     let max_hold = length("max_hold", &args.max_hold);
     let at_least = length("at_least", &args.at_least);
     let warn_after = length("warn_after", &args.warn_after);
-    quote!(#lease #no_renew #wait #retry #max_hold #at_least #warn_after)
+    let warn_waiting_after = length("warn_waiting_after", &args.warn_waiting_after);
+    quote!(#lease #no_renew #wait #retry #max_hold #at_least #warn_after #warn_waiting_after)
 }
 
 #[cfg(test)]

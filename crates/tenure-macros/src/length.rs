@@ -38,6 +38,7 @@ impl Bounds {
         Self { name: "at_least", words: "0s, which is none, to 24h", least: Duration::ZERO, most: hours(24) };
     pub(crate) const WARN_AFTER: Self =
         Self { name: "warn_after", words: "1ms to 366d", least: Duration::from_millis(1), most: days(366) };
+    pub(crate) const WARN_WAITING_AFTER: Self = Self { name: "warn_waiting_after", ..Self::WARN_AFTER };
     pub(crate) const INTERVAL: Self =
         Self { name: "interval", words: "1ms to 24h", least: Duration::from_millis(1), most: hours(24) };
     pub(crate) const MAX: Self =

@@ -38,12 +38,15 @@ mod value;
 /// # The key
 ///
 /// `key` is a format string. What stands in braces is an expression over the arguments: `{product_id}`,
-/// `{self.region}`, `{order.id()}`, `{pair.0}`. It is evaluated once, before the body. `{{` and `}}` are braces.
+/// `{self.region}`, `{order.id()}`, `{pair.0}`. It is evaluated once, before the body. `{{` and `}}` are braces. What has no
+/// `Display` can be put in as `{shelf:?}`: as long as what that shows of it does not change, so that all versions of a program
+/// that run at the same time make the same key.
 ///
 /// Parts are encoded, as in a URL, so that no two lists of parts make the same key: with `key = "{a}:{b}"`, the parts
 /// `("a:b", "c")` make `a%3Ab:c`, and `("a", "b:c")` make `a:b%3Ac`. For that, two parts need one of `: / | , ; #`
 /// between them. `{path:raw}` is put in as it is, for those who share names with other programs, and then it is theirs
-/// to see that different things have different keys.
+/// to see that different things have different keys. A part that turns out to be empty is an error, `Invalid`, and no line of the
+/// body is run: one lock would stand for all that have none. A raw one may be empty.
 ///
 /// # Arguments
 ///
@@ -59,6 +62,7 @@ mod value;
 /// | `max_hold = "1h"` | the longest the lock is held; then it is lost | no limit |
 /// | `at_least = "1s"` | the shortest the lock is taken | as long as the body runs |
 /// | `warn_after = "1m"` | raises the safety alarm when the body takes longer | no alarm |
+/// | `warn_waiting_after = "1m"` | warns in the log when the wait takes longer, and names the holder | 10 s |
 /// | `client = self.locks` | an expression: the client to lock with | the one in scope, or that of `tenure::set_client` |
 /// | `enabled = self.locking` | an expression: if `false`, the body runs without the lock, which is counted and logged | `true` |
 /// | `policy = self.policy` | an expression: a `tenure::Policy`, or a reference to one; what is said beside it goes before it | |

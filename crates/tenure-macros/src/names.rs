@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use syn::Error;
 
 /// Every argument, as it is listed to those who wrote another.
-pub(crate) const ARGUMENTS: [&str; 16] = [
+pub(crate) const ARGUMENTS: [&str; 17] = [
     "key",
     "prefix",
     "kind",
@@ -15,6 +15,7 @@ pub(crate) const ARGUMENTS: [&str; 16] = [
     "max_hold",
     "at_least",
     "warn_after",
+    "warn_waiting_after",
     "client",
     "enabled",
     "policy",

@@ -8,7 +8,9 @@ async fn deduct(&self, product_id: &str) -> Result<u32, Error> {
                     .lease(::core::time::Duration::from_secs(6))
                     .wait(::core::time::Duration::from_secs(10))
             });
-        let key = ::std::format!("stock:{}", ::tenure::locked::Part(& product_id));
+        let key = ::tenure::locked::Parts::new("", 30usize)
+            .text("stock:")
+            .part("{product_id}", ::core::format_args!("{}", & product_id));
         let site = {
             static SITE: ::tenure::locked::Site = ::tenure::locked::Site::new(
                 ::core::concat!(::core::module_path!(), "::deduct"),

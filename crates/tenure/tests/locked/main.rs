@@ -6,6 +6,7 @@ mod reentrant;
 mod stock;
 
 mod allocations;
+mod empty;
 mod refusals;
 mod services;
 mod stores;

@@ -17,4 +17,16 @@ async fn c(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }
 
+#[tenure::locked(key = &order.id())]
+async fn d(order: &Order) -> Result<(), tenure::Error> {
+    Ok(())
+}
+
+#[tenure::locked(key = [id])]
+async fn e(id: u32) -> Result<(), tenure::Error> {
+    Ok(())
+}
+
+struct Order;
+
 fn main() {}

@@ -1,8 +1,8 @@
-//! Parts are shown in one way.
+//! Parts are shown as people see them, or as programmers do, and without any layout.
 
 #![allow(unused)]
 
-#[tenure::locked(key = "{id:?}")]
+#[tenure::locked(key = "{id:#?}")]
 async fn a(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }

@@ -22,4 +22,10 @@ async fn d(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }
 
+// Here the compiler advises to write `key = product`.
+#[tenure::locked(key = "{prodct}")]
+async fn e(product: u32) -> Result<(), tenure::Error> {
+    Ok(())
+}
+
 fn main() {}

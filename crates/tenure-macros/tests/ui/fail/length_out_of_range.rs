@@ -42,4 +42,9 @@ async fn h(id: u32) -> Result<(), tenure::Error> {
     Ok(())
 }
 
+#[tenure::locked(key = "a", warn_waiting_after = "0s")]
+async fn i(id: u32) -> Result<(), tenure::Error> {
+    Ok(())
+}
+
 fn main() {}

@@ -50,6 +50,17 @@ async fn raw(client: &Client, path: &str, rest: u8) -> Result<(), Error> {
     holds(client, "a/b:c7").await
 }
 
+#[derive(Debug)]
+enum Shelf {
+    Top,
+    Under(&'static str),
+}
+
+#[tenure::locked(key = "{shelf:?}/{Shelf::Under(\"a/b\") : ?}", client = client)]
+async fn as_programmers_see_it(client: &Client, shelf: &Shelf) -> Result<(), Error> {
+    holds(client, "Top/Under(\"a%2Fb\")").await
+}
+
 #[tenure::locked(prefix = "{{app}}:", key = "{{{id}}}", client = client)]
 async fn braces(client: &Client, id: u8) -> Result<(), Error> {
     holds(client, "{app}:{7}").await
@@ -90,6 +101,7 @@ async fn main() -> Result<(), Error> {
     encoded(&client, "a:b", "c", "a%3Ab:c").await?;
     encoded(&client, "a", "b:c", "a:b%3Ac").await?;
     raw(&client, "a/b:c", 7).await?;
+    as_programmers_see_it(&client, &Shelf::Top).await?;
     braces(&client, 7).await?;
     texts(&client, &BTreeMap::from([("a", 1), ("b", 2)])).await?;
     assert_eq!(once(&client, Once(&Cell::new(0))).await?, 1);

@@ -15,6 +15,7 @@ const SHORT: Duration = Duration::from_millis(500);
     max_hold = "2h",
     at_least = "0s",
     warn_after = "1500us",
+    warn_waiting_after = "30s",
     renew = true
 )]
 async fn texts() -> Result<(), Error> {
@@ -28,6 +29,7 @@ async fn texts() -> Result<(), Error> {
     max_hold = Duration::from_secs(60),
     at_least = SHORT / 100,
     warn_after = warn(patience),
+    warn_waiting_after = SHORT / 2,
     renew = false,
 )]
 async fn expressions(patience: Duration) -> Result<(), Error> {
