@@ -89,6 +89,28 @@ fn after(living: Option<Spot>, claim: u64) -> Spot {
     }
 }
 
+/// What is over of all that one client asks for, for a store that gives up claims of its own accord: it then refuses them in
+/// stretches, and need not remember each by itself.
+#[derive(Debug, Clone)]
+pub struct Over {
+    alive: Arc<Alive>,
+    client: String,
+}
+
+impl Over {
+    pub(crate) fn new(alive: &Arc<Alive>, client: &str) -> Self {
+        Self { alive: Arc::clone(alive), client: client.to_owned() }
+    }
+
+    /// What is over on a key, up to the last entry of a claim that is. None for a claim that the client did not make, and in
+    /// another process than the client's.
+    pub fn up_to(&self, key: &Key, claim: &Claim) -> Option<Vec<Span>> {
+        // In the child of a fork another thread may have had the mutex.
+        let knows = self.alive.origin.is_here() && claim.client() == self.client;
+        claim.number().filter(|_| knows).map(|number| self.alive.over(key, number, None))
+    }
+}
+
 impl Living {
     /// An entry of the claim's, from here on. The hold's mutex is to be locked since its number was taken, or a neighbour that is
     /// given up would say that the number is over.
@@ -168,6 +190,19 @@ mod tests {
         let spans = above.over(None);
         assert_eq!(of(&spans), [1], "others may still come");
         assert!(over(&spans, number - 1, 0) && over(&spans, above.spot.claim, 0));
+    }
+
+    /// Several clients may share what a store remembers, and each has numbers of its own.
+    #[test]
+    fn nothing_is_said_of_another_clients_claims() {
+        let alive = Alive::new();
+        let told = Over::new(&alive, "client");
+        let (_, holder) = alive.fresh("client", &key(), false);
+        let (claim, given_up) = alive.fresh("client", &key(), false);
+        let spans = told.up_to(&key(), &claim).unwrap();
+        assert!(over(&spans, given_up.spot.claim, FIRST_ENTRY) && !over(&spans, holder.spot.claim, FIRST_ENTRY));
+        assert_eq!(told.up_to(&key(), &Claim::new("another", given_up.spot.claim)), None);
+        assert_eq!(told.up_to(&key(), &Claim::found("a thread of Redisson's")), None);
     }
 
     /// Some wait while others hold, and are given up; the holders change.

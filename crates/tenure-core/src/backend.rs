@@ -1,7 +1,7 @@
 //! The narrow waist: what a store must do for a client, and nothing more.
 
 use crate::origin::Origin;
-use crate::{Card, Clock, Joint, Label, Port, Wanted};
+use crate::{Card, Clock, Joint, Label, Over, Port, Wanted};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::future::Future;
@@ -108,6 +108,10 @@ pub trait Backend: Send + Sync + 'static {
     fn longest_lease(&self) -> Option<(Duration, &'static str)> {
         None
     }
+
+    /// A client was built on this store, and has asked for nothing yet. A store that gives up claims of its own accord learns here
+    /// what is over besides, so that what it refuses does not grow with them.
+    fn attach(&self, _: Over) {}
 
     /// Whether a claim that was not granted is never asked for again, so that whoever waits asks with a fresh one each time.
     fn asks_anew(&self) -> bool {
@@ -260,6 +264,7 @@ pub(crate) trait DynBackend: Send + Sync {
     fn refuses(&self, kind: Kind) -> Option<&'static str>;
     fn refuses_key(&self, key: &Key) -> Option<&'static str>;
     fn longest_lease(&self) -> Option<(Duration, &'static str)>;
+    fn attach(&self, over: Over);
     fn asks_anew(&self) -> bool;
     fn listen(&self, port: Port) -> BoxFuture<'_, ()>;
 }
@@ -325,6 +330,9 @@ impl<B: Backend> DynBackend for B {
     }
     fn longest_lease(&self) -> Option<(Duration, &'static str)> {
         Backend::longest_lease(self)
+    }
+    fn attach(&self, over: Over) {
+        Backend::attach(self, over);
     }
     fn asks_anew(&self) -> bool {
         Backend::asks_anew(self)

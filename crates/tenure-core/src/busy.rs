@@ -32,10 +32,15 @@ impl Busy {
             seen.holder = holder.cloned();
             return;
         }
-        if all.len() == all.capacity() {
-            all.retain(|_, seen| now.since(seen.last) < KEPT);
+        insert(&mut all, key, Seen { last: now, holder: holder.cloned(), warned: None });
+    }
+
+    /// Others of this client have it, or come first: the store need not be asked.
+    pub(crate) fn is_ours(&self, key: &Key, now: Moment) {
+        let mut all = self.lock();
+        if !all.contains_key(key) {
+            insert(&mut all, key, Seen { last: now, holder: None, warned: None });
         }
-        all.insert(key.clone(), Seen { last: now, holder: holder.cloned(), warned: None });
     }
 
     /// Whether it has since then.
@@ -64,4 +69,12 @@ impl Busy {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Seen>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn insert(all: &mut HashMap<Key, Seen>, key: &Key, seen: Seen) {
+    if all.len() == all.capacity() {
+        let now = seen.last;
+        all.retain(|_, seen| now.since(seen.last) < KEPT);
+    }
+    all.insert(key.clone(), seen);
 }

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Card {
     /// The machine's name.
     pub host: String,
-    /// The process.
+    /// The process; 0 once it has left, and only [keeps](crate::Options::at_least) a lock taken.
     pub pid: u32,
     /// What the client calls itself, if anything.
     pub label: String,
@@ -19,6 +19,16 @@ impl Card {
     pub(crate) fn of_this_process(label: &str) -> Self {
         Self { host: host(), pid: std::process::id(), label: label.to_owned() }
     }
+
+    /// The same, when the client has left.
+    pub(crate) fn left(&self) -> Self {
+        Self { pid: 0, ..self.clone() }
+    }
+
+    /// Whether the client has left: what is still taken in its name is kept for as long as was asked for, and nobody holds it.
+    pub fn has_left(&self) -> bool {
+        self.pid == 0
+    }
 }
 
 impl fmt::Display for Card {
@@ -26,7 +36,11 @@ impl fmt::Display for Card {
         if !self.label.is_empty() {
             write!(f, "{} on ", self.label)?;
         }
-        write!(f, "{} pid {}", self.host, self.pid)
+        if self.has_left() {
+            write!(f, "{}, which has left and keeps it taken", self.host)
+        } else {
+            write!(f, "{} pid {}", self.host, self.pid)
+        }
     }
 }
 

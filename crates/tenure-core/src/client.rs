@@ -91,7 +91,8 @@ impl Builder {
 
     /// How long the last handle of the client (client, lock or guard) waits, when it is dropped, for releases that dropped
     /// guards have left: 500 ms unless said, 10 s at the most. It does not wait if there are none. This is what lets a process
-    /// that returns from `main` leave no lock behind; see [`Client::close`] for more. With zero it never waits.
+    /// that returns from `main` leave no lock behind; see [`Client::close`] for more. The thread that builds the client waits as
+    /// well, when it ends, if there are handles then: one in a `static` is never dropped. With zero they never wait.
     #[must_use]
     pub fn flush_within(mut self, within: Duration) -> Self {
         self.flush_within = within;
@@ -155,6 +156,9 @@ impl Builder {
                 watchdog::heed(&shared, &notice);
             }
         });
+        if !label.has(Guarantee::PushedWakeups) {
+            shared.tell_of_own_releases(port.pusher());
+        }
         let keeper = Keeper::start(&shared, port, undone)?;
         let within = Within { answer: self.answer_within, first_answer: self.connect_within, flush: self.flush_within };
         Ok(Client(Arc::new(Inner::new(shared, hub, keeper, self.options, self.prefix, within))))

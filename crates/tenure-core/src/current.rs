@@ -48,6 +48,10 @@ impl Current {
 
     /// Resolves when the lock is lost, before the store can have given it to anybody else.
     ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.

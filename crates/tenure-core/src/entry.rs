@@ -25,6 +25,8 @@ pub(crate) struct Terms {
     pub(crate) lease: Duration,
     pub(crate) renew_every: Option<Duration>,
     pub(crate) warn_after: Option<Duration>,
+    /// For what is waited for by it, such as an upgrade.
+    pub(crate) warn_waiting_after: Duration,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) at_least: Option<Duration>,
 }

@@ -209,6 +209,10 @@ impl Guard {
     /// Resolves when the lock is lost, before the store can have given it to anybody else; never if it is released
     /// first.
     ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
@@ -229,6 +233,10 @@ impl Guard {
     /// # Errors
     ///
     /// [`ErrorKind::Lost`] if the lock was lost before the work was done.
+    ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
     ///
     /// # Cancel safety
     ///

@@ -1,5 +1,9 @@
 //! A client's insides: what its locks and guards share.
 
+mod flush;
+
+pub(crate) use self::flush::{Flush, flush};
+
 use crate::acquire::Seats;
 use crate::hold::Hold;
 use crate::keeper::Keeper;
@@ -38,8 +42,8 @@ pub(crate) struct Inner {
     pub(crate) answer_within: Duration,
     /// How long an endless wait puts up with a store that never answered.
     pub(crate) first_answer_within: Duration,
-    /// How long the last handle to go waits for releases that are under way.
-    pub(crate) flush_within: Duration,
+    /// How the last handle to go, and the thread that has built the client, wait for releases that are under way.
+    pub(crate) flush: Arc<Flush>,
     owned: Mutex<Owned>,
     /// Of what an owner holds of a lock, for as long as anybody has one or waits for one.
     seats: Mutex<HashMap<Lock, Weak<Seats>>>,
@@ -73,6 +77,7 @@ impl Inner {
         Within { answer: answer_within, first_answer: first_answer_within, flush: flush_within }: Within,
     ) -> Self {
         Self {
+            flush: Flush::new(&shared, flush_within),
             shared,
             hub,
             queue: Arc::default(),
@@ -80,7 +85,6 @@ impl Inner {
             prefix,
             answer_within,
             first_answer_within,
-            flush_within,
             owned: Mutex::default(),
             seats: Mutex::default(),
             keeper: tokio::sync::Mutex::new(keeper),
@@ -141,13 +145,6 @@ impl Inner {
             }
         }
     }
-
-    /// Waits until the releases that dropped guards have left are done, for so long as the client was told to.
-    pub(crate) fn flush(&self) {
-        if self.shared.origin.is_here() {
-            self.shared.wait_until_tidied(self.flush_within);
-        }
-    }
 }
 
 impl Drop for Inner {
@@ -158,6 +155,6 @@ impl Drop for Inner {
             self.keeper.get_mut().disown();
             std::mem::forget((Arc::clone(&self.shared), Arc::clone(&self.hub)));
         }
-        self.flush();
+        self.flush.wait(self.flush.within);
     }
 }

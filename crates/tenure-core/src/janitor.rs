@@ -94,6 +94,35 @@ impl Chore {
     }
 }
 
+/// Chores that can be done now. A release goes before what was given up, but not always: a waiter that gave up may stand in the
+/// way of others, too.
+#[derive(Default)]
+struct Ready {
+    releases: VecDeque<Errand>,
+    given_up: VecDeque<Errand>,
+    /// The last one was a release.
+    released: bool,
+}
+
+impl Ready {
+    fn push(&mut self, errand: Errand) {
+        match errand.chore {
+            Chore::Leave { .. } => self.releases.push_back(errand),
+            Chore::Cancel { .. } => self.given_up.push_back(errand),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Errand> {
+        let release = !self.releases.is_empty() && (!self.released || self.given_up.is_empty());
+        self.released = release;
+        if release { self.releases.pop_front() } else { self.given_up.pop_front() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.releases.is_empty() && self.given_up.is_empty()
+    }
+}
+
 /// A chore on its way.
 struct Errand {
     chore: Chore,
@@ -107,11 +136,11 @@ struct Errand {
 /// behind no more than these. A chore that waits, for a renewal to end or to try again, takes none of these places.
 pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceiver<Chore>) {
     let (mut asking, mut waiting) = (FuturesUnordered::new(), FuturesUnordered::new());
-    let mut ready: VecDeque<Errand> = VecDeque::new();
+    let mut ready = Ready::default();
     let mut open = true;
     while open || !ready.is_empty() || !asking.is_empty() || !waiting.is_empty() {
         while asking.len() < AT_ONCE
-            && let Some(errand) = ready.pop_front()
+            && let Some(errand) = ready.pop()
         {
             asking.push(ask(&shared, errand));
         }
@@ -121,15 +150,15 @@ pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceive
             Some(again) = asking.next() => if let Some((errand, at)) = again {
                 waiting.push(until(&shared, errand, at).boxed());
             },
-            Some(errand) = waiting.next() => ready.push_back(errand),
-            chore = chores.recv(), if open && ready.len() < AT_ONCE => match chore {
+            Some(errand) = waiting.next() => ready.push(errand),
+            chore = chores.recv(), if open => match chore {
                 Some(chore) => {
                     let give_up = shared.clock.now().plus(chore.worth());
                     let errand = Errand { chore, give_up, failures: 0 };
                     if errand.waits_for_renewal() {
                         waiting.push(until_renewal_ends(&shared, errand).boxed());
                     } else {
-                        ready.push_back(errand);
+                        ready.push(errand);
                     }
                 }
                 None => open = false,
@@ -188,16 +217,17 @@ async fn ask(shared: &Shared, mut errand: Errand) -> Option<(Errand, Moment)> {
             }
         }
     }
-    shared.chore_done();
+    shared.chore_done(&errand.chore);
     None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Clock;
+    use crate::acquire::terms;
     use crate::entry::Terms;
     use crate::hold::{Granted, Left};
+    use crate::{Clock, Options};
 
     /// A hold of one that went in again and was cancelled before it had an answer, and of whom the outermost has left too.
     fn left_by_all(at_least: Option<Duration>) -> (Chore, Moment) {
@@ -214,7 +244,7 @@ mod tests {
             section: false,
             ghost: false,
         };
-        let terms = Terms { lease, renew_every: None, warn_after: None, max_hold: None, at_least };
+        let terms = Terms { at_least, ..terms(&Options::new().lease(lease).no_renew()) };
         let hold = Arc::new(Hold::new(granted, 1, terms, now));
         let again = hold.prepare_entry(terms, now).unwrap();
         let Left::Well(leaving) = hold.leave(again, now, true) else { panic!("the lease runs") };

@@ -3,7 +3,7 @@
 
 use crate::event::Loss;
 use crate::janitor::{self, Chore};
-use crate::report::{keep_apart, report};
+use crate::report::{keep_apart, report, speak_apart};
 use crate::shared::Shared;
 use crate::wakeups::{Port, Pusher};
 use crate::{Error, ErrorKind, watchdog};
@@ -37,8 +37,10 @@ impl Keeper {
         let pusher = port.pusher();
         let signals = Arc::clone(shared);
         let second = run("tenure-signals", shared, pusher.clone(), async move {
+            speak_apart();
+            let (speaks, wakes) = (signals.signals.run(&signals.clock), port.waking());
             tokio::select! {
-                () = async { tokio::join!(signals.signals.run(&signals.clock), listen(&signals, port)); } => {}
+                () = async { tokio::join!(speaks, wakes, listen(&signals, port)); } => {}
                 _ = first_ended => {}
             }
         })?;
@@ -115,7 +117,7 @@ async fn keep(shared: Arc<Shared>, chores: mpsc::UnboundedReceiver<Chore>, stopp
         }
         if shared.was_used() {
             // Gone with us, but for a lock that stays taken: people are to see by whom.
-            let _ = shared.backend.announce(&shared.id, &shared.card, shared.kept(), CARD_WITHIN).await;
+            let _ = shared.backend.announce(&shared.id, &shared.card.left(), shared.kept(), CARD_WITHIN).await;
         }
     };
     let left = async {

@@ -5,6 +5,7 @@
 mod acquire;
 mod agenda;
 mod alive;
+mod answers;
 mod backend;
 pub mod blocking;
 mod busy;
@@ -56,6 +57,8 @@ mod watchdog;
 #[cfg(feature = "serde")]
 mod written;
 
+pub use alive::Over;
+pub use answers::{Answer, Answers};
 pub use backend::{Backend, Lasts, Renewal, Store, StoreError, StoreErrorKind};
 pub use card::Card;
 pub use client::{Builder, Client};

@@ -42,11 +42,14 @@ pub struct Held {
     pub key: Key,
     /// As what it is held.
     pub kind: Kind,
-    /// Who is in, outermost first; never empty.
+    /// Who is in, outermost first; never empty. A hundred are named at the most: of those who hold together, those whose
+    /// leases last longest.
     pub holders: Vec<HeldBy>,
+    /// How many more are in, who are not named.
+    pub more: u32,
     /// How many wait for it, where the store knows.
     pub waiters: Option<u32>,
-    /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
+    /// The first of those who stand in line, a hundred at the most, if the kind of lock [has one](Kind::has_line).
     pub line: Vec<InLine>,
     /// What each server says, in the order of the URL, where a majority of several keeps the lock.
     pub votes: Vec<Vote>,
@@ -85,6 +88,7 @@ impl Held {
 
     /// Puts names to what a store sees; a card is good to know, never worth failing for. `None` if nobody holds it.
     pub(crate) async fn of(client: &Inner, key: Key, sight: Sight, cards: &mut Cards) -> Option<Self> {
+        let sight = sight.shortened();
         let mut holders = Vec::with_capacity(sight.holders.len());
         for holder in sight.holders {
             let card = cards.of(client, &holder.claim).await;
@@ -95,8 +99,8 @@ impl Held {
             let card = cards.of(client, &waiting.claim).await;
             line.push(InLine { waiting, card });
         }
-        let Sight { kind, waiters, votes, .. } = sight;
-        (!holders.is_empty()).then_some(Self { key, kind, holders, waiters, line, votes })
+        let Sight { kind, more, waiters, votes, .. } = sight;
+        (!holders.is_empty()).then_some(Self { key, kind, holders, more, waiters, line, votes })
     }
 }
 
@@ -196,11 +200,16 @@ impl Lock {
         }
     }
 
+    /// The error of a wait that has ended. Whoever waited does not wait for much longer to learn more: for all questions together
+    /// there is one short time.
     pub(crate) async fn timed_out(&self, Contended { holder, waited, votes }: Contended) -> Error {
+        let shared = &self.client.shared;
+        let until = shared.clock.now().plus(ASK_WHO);
+        let left = || until.since(shared.clock.now());
         let (holder, votes) = match holder {
             Some(holder) => (Some(holder), votes),
             // We never came to ask: others of this client were before us in line.
-            None => match self.client.shared.apply(self.kind, &self.key, &Operation::Inspect, ASK_WHO).await {
+            None => match shared.apply(self.kind, &self.key, &Operation::Inspect, left()).await {
                 Ok(Outcome::Seen(Some(sight))) => (sight.holders.into_iter().next(), sight.votes),
                 // They were before us because the store is silent.
                 Err(error) if error.is_transient() && !self.was_busy(waited) => {
@@ -210,11 +219,11 @@ impl Lock {
             },
         };
         let card = match &holder {
-            Some(holder) => self.client.shared.backend.look_up(holder.claim.client(), ASK_WHO).await.ok().flatten(),
+            Some(holder) => shared.backend.look_up(holder.claim.client(), left()).await.ok().flatten(),
             None => None,
         };
         let votes = if votes.is_empty() {
-            self.client.shared.backend.votes(self.kind, &self.key, ASK_WHO).await.unwrap_or_default()
+            shared.backend.votes(self.kind, &self.key, left()).await.unwrap_or_default()
         } else {
             votes
         };
@@ -316,6 +325,10 @@ impl Lock {
         match shared.apply(self.kind, &self.key, &Operation::ForceRelease, self.client.answer_within).await {
             Ok(Outcome::Forced(None)) => Ok(None),
             Ok(Outcome::Forced(Some(sight))) => {
+                let sight = sight.shortened();
+                if sight.more > 0 {
+                    tracing::warn!(key = %self.key, holders = sight.more, "lock released by force, from so many besides");
+                }
                 for holder in &sight.holders {
                     tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
                     shared.say_of((self.kind, &self.key), &holder.claim, || What::Forced { holder: holder.clone() });

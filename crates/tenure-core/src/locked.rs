@@ -4,9 +4,10 @@
 mod answer;
 pub mod blocking;
 mod part;
+mod parts;
 
 pub use self::answer::{Ended, GiveAnyway, IsNoFuture, MakeTheFunctionAsync, Skips, Tells, TellsLoss, is_busy};
-pub use self::part::Part;
+pub use self::parts::Parts;
 
 use crate::inner::Inner;
 use crate::section;
@@ -115,7 +116,7 @@ pub async fn enter(
     site: &'static Site,
     client: Result<Client, Error>,
     policy: &Policy,
-    key: String,
+    key: Parts,
 ) -> Result<Section, Error> {
     enter_with(site, client, policy, key, |_, _| policy.get_options().clone()).await
 }
@@ -125,7 +126,7 @@ async fn enter_with(
     site: &'static Site,
     client: Result<Client, Error>,
     policy: &Policy,
-    key: String,
+    key: Parts,
     options: impl FnOnce(&Inner, &Key) -> Options,
 ) -> Result<Section, Error> {
     if !policy.is_enabled() {
@@ -134,9 +135,7 @@ async fn enter_with(
     }
     policy.check()?;
     let client = client?;
-    let prefix = policy.get_prefix();
-    let key = if prefix.is_empty() { key } else { format!("{prefix}{key}") };
-    let lock = (policy.get_kind(), client.key(&key)?);
+    let lock = (policy.get_kind(), client.key(&key.behind(policy.get_prefix())?)?);
     let options = options(client.inner(), &lock.1);
     let section = section::Section::enter(client.inner(), lock, &options).await?;
     Ok(Section(Some(section)))
@@ -200,14 +199,15 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`Lock::run`](crate::Lock::run), and [`Invalid`](crate::ErrorKind::Invalid) for a policy that makes no sense.
+    /// As [`Lock::run`](crate::Lock::run), and [`Invalid`](crate::ErrorKind::Invalid) for a policy that makes no sense and for
+    /// an empty key: a prefix alone is none.
     ///
     /// # Cancel safety
     ///
     /// As [`Lock::run`](crate::Lock::run).
     pub async fn run<F: Future>(&self, policy: &Policy, key: &str, work: F) -> Result<F::Output, Error> {
         static SITE: Site = Site::new("Client::run");
-        let mut section = enter(&SITE, of(self), policy, key.to_owned()).await?;
+        let mut section = enter(&SITE, of(self), policy, key.into()).await?;
         section.run(pin!(work)).await
     }
 }

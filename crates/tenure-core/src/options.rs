@@ -197,9 +197,9 @@ impl Options {
 
     /// Those of a guard with these terms, but for how long it is kept taken.
     pub(crate) fn of(terms: Terms) -> Self {
-        let Terms { lease, renew_every, warn_after, max_hold, .. } = terms;
+        let Terms { lease, renew_every, warn_after, warn_waiting_after, max_hold, .. } = terms;
         let renew = renew_every.map_or(Renew::Never, Renew::Every);
-        Self { lease, renew, warn_after, max_hold, ..Self::new() }
+        Self { lease, renew, warn_after, warn_waiting_after, max_hold, ..Self::new() }
     }
 
     /// For how long the store is asked: no longer than the lock may be held.

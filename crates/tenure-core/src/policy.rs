@@ -47,6 +47,7 @@ use tenure_kernel::Kind;
 /// | `max_hold` | [the longest](Options::max_hold) the lock is held | for ever |
 /// | `at_least` | [the shortest](Options::at_least) the lock is taken | `0s` |
 /// | `warn_after` | [raises the alarm](Options::warn_after) if the lock is still held then | never |
+/// | `warn_waiting_after` | [warns in the log](Options::warn_waiting_after) of a wait that lasts so long | `10s` |
 ///
 /// Owners, lineages and places, which options have as well, are not data, and are neither read nor written.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,6 @@
 //! The client that is used where none is named: the one in scope, or the process's.
 
 use crate::{Client, Error};
-use std::cell::RefCell;
 use std::future::Future;
 use std::sync::{PoisonError, RwLock};
 
@@ -10,20 +9,6 @@ static PROCESS: RwLock<Option<Client>> = RwLock::new(None);
 tokio::task_local! {
     /// Also that of a thread that runs no task: the innermost is the one that counts, be it a task's or a thread's.
     static SCOPE: Client;
-}
-
-thread_local! {
-    /// The process's client lives for as long as the process, so no last handle of it ever goes. The thread that has set it waits
-    /// in its place, when it ends, until the releases of dropped guards are done: it is the thread of `main` as a rule.
-    static FLUSHES: RefCell<Option<Flush>> = const { RefCell::new(None) };
-}
-
-struct Flush(Client);
-
-impl Drop for Flush {
-    fn drop(&mut self) {
-        self.0.inner().flush();
-    }
 }
 
 /// Makes a client the one that `#[locked]` functions of this process use, unless they name another or are called in the
@@ -50,7 +35,8 @@ pub fn set_client(client: Client) -> Result<(), Error> {
             "this process has a client already: set it once, and use `Client::scope` or `client = …` for others",
         ));
     }
-    FLUSHES.set(Some(Flush(client.clone())));
+    // It lives for as long as the process, so no last handle of it ever goes.
+    client.inner().flush.at_thread_end();
     *process = Some(client);
     Ok(())
 }

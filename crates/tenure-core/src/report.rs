@@ -16,19 +16,46 @@ const MOST: usize = 10_000;
 
 type Line = Box<dyn FnOnce() + Send>;
 
-thread_local! {
-    static APART: Cell<bool> = const { Cell::new(false) };
+/// What may run on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Apart {
+    /// Anything: it is the application's.
+    No,
+    /// Wakers of the application's, but not its log subscriber.
+    Speaks,
+    /// Nothing of the application's.
+    Wholly,
 }
 
-/// The calling thread is one that leases depend on: its log lines are written by another.
+thread_local! {
+    static APART: Cell<Apart> = const { Cell::new(Apart::No) };
+}
+
+/// The calling thread is one that leases depend on: its log lines are written by another, and another wakes the application's
+/// tasks.
 pub fn keep_apart() {
-    APART.set(true);
+    APART.set(Apart::Wholly);
+}
+
+/// The calling thread is the one that wakes the application's tasks. Its log lines are written by another.
+pub(crate) fn speak_apart() {
+    APART.set(Apart::Speaks);
+}
+
+/// Whether the calling thread is a client's own or a store's.
+pub(crate) fn is_apart() -> bool {
+    APART.get() != Apart::No
+}
+
+/// Whether nobody may be woken here who runs code of the application's.
+pub(crate) fn must_not_wake() -> bool {
+    APART.get() == Apart::Wholly
 }
 
 /// Writes a log line: the closure calls a macro of `tracing`. On a thread that [keeps apart](keep_apart) it returns at once,
 /// and the line is written soon after.
 pub fn report(line: impl FnOnce() + Send + 'static) {
-    if APART.get() { hand_over(Box::new(line)) } else { line() }
+    if is_apart() { hand_over(Box::new(line)) } else { line() }
 }
 
 /// The way to the thread that writes.

@@ -152,6 +152,10 @@ impl Lock {
     /// As [`lock`](Lock::lock), and then the work was not begun; [`Lost`](crate::ErrorKind::Lost) if the lock was lost before
     /// the work was done, or while its last step was taken.
     ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future drops the work and releases the lock.

@@ -1,7 +1,7 @@
 //! What a client, its guards and its thread have in common.
 
 use crate::agenda::{Agenda, Slot};
-use crate::alive::{Alive, Living};
+use crate::alive::{Alive, Living, Over};
 use crate::backend::DynBackend;
 use crate::busy::Busy;
 use crate::event::{Alarm, AlarmReason, Event, Loss, What};
@@ -10,12 +10,14 @@ use crate::janitor::Chore;
 use crate::origin::Origin;
 use crate::report::report;
 use crate::signals::Signals;
+use crate::wakeups::{Pusher, Topic};
 use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome};
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) alive: Arc<Alive>,
     chores: mpsc::UnboundedSender<Chore>,
     chores_open: AtomicUsize,
+    /// How many of them are acquires that were given up.
+    given_up: AtomicUsize,
     /// Rung whenever a chore is done, for the client's own thread.
     pub(crate) tidied: Notify,
     /// The same for threads that block until all are.
@@ -57,8 +61,13 @@ pub(crate) struct Shared {
     kept_until: Mutex<Option<Moment>>,
     /// When the log was last told that a section took long.
     hinted: Mutex<Option<Moment>>,
+    /// Tells those who wait here of our own releases, if the store tells of none.
+    own_releases: OnceLock<Pusher>,
 }
 
+/// So many acquires that were given up may wait until the store is told. A task that keeps giving up faster than the store can
+/// be told must not fill the memory.
+const MOST_GIVEN_UP: usize = 1024;
 /// How many claims that nobody knew are remembered.
 const LOST_KEPT: usize = 64;
 
@@ -80,6 +89,8 @@ impl Shared {
         card: Card,
         chores: mpsc::UnboundedSender<Chore>,
     ) -> Self {
+        let alive = Alive::new();
+        backend.attach(Over::new(&alive, &id));
         Self {
             clock: backend.clock(),
             address: backend.address(),
@@ -91,9 +102,10 @@ impl Shared {
             signals: Signals::new(),
             first_use: CancellationToken::new(),
             used: AtomicBool::new(false),
-            alive: Alive::new(),
+            alive,
             chores,
             chores_open: AtomicUsize::new(0),
+            given_up: AtomicUsize::new(0),
             tidied: Notify::new(),
             flushed: Condvar::new(),
             flushing: Mutex::default(),
@@ -106,6 +118,7 @@ impl Shared {
             lost: Mutex::default(),
             kept_until: Mutex::default(),
             hinted: Mutex::default(),
+            own_releases: OnceLock::new(),
         }
     }
 
@@ -182,7 +195,24 @@ impl Shared {
         operation: &Operation,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        self.backend.apply(kind, key, operation, within).await.inspect(|_| self.heard_from_store())
+        let outcome = self.backend.apply(kind, key, operation, within).await.inspect(|_| self.heard_from_store())?;
+        let releases =
+            matches!(operation, Operation::Release { .. } | Operation::GiveBack { .. } | Operation::ForceRelease);
+        if let Some(pusher) = self.own_releases.get().filter(|_| releases) {
+            pusher.wake(&Topic::of(kind, key));
+        }
+        Ok(outcome)
+    }
+
+    /// Whether the store tells of releases.
+    pub(crate) fn is_told(&self) -> bool {
+        self.own_releases.get().is_none()
+    }
+
+    /// The store tells of no release: of those of this client, those who wait here hear by this.
+    pub(crate) fn tell_of_own_releases(&self, pusher: Pusher) {
+        // Nobody else sets it.
+        let _ = self.own_releases.set(pusher);
     }
 
     /// Asks the store something that may be asked twice: a connection that is found dead at once, as after a restart of
@@ -256,9 +286,12 @@ impl Shared {
     /// Hands something to the janitor. Never blocks.
     pub(crate) fn later(&self, chore: Chore) {
         self.chores_open.fetch_add(1, Ordering::AcqRel);
-        if self.chores.send(chore).is_err() {
+        if matches!(chore, Chore::Cancel { .. }) {
+            self.given_up.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Err(SendError(chore)) = self.chores.send(chore) {
             // The client's thread is gone: the lease will end what is left.
-            self.chore_done();
+            self.chore_done(&chore);
         }
     }
 
@@ -283,7 +316,10 @@ impl Shared {
         }
     }
 
-    pub(crate) fn chore_done(&self) {
+    pub(crate) fn chore_done(&self, chore: &Chore) {
+        if matches!(chore, Chore::Cancel { .. }) {
+            self.given_up.fetch_sub(1, Ordering::Relaxed);
+        }
         if self.chores_open.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Under the mutex, so that one who has just looked does not miss it.
             let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,6 +327,11 @@ impl Shared {
         }
         self.tidied.notify_waiters();
         self.something_left();
+    }
+
+    /// Whether so much was given up that the store must be told of it before anybody asks for more.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed) >= MOST_GIVEN_UP
     }
 
     /// Blocks until no release is unfinished, or for this long.

@@ -105,8 +105,7 @@ impl Signals {
                 return;
             }
             for hold in holds {
-                // A waker that panics keeps nobody else from being told.
-                let _ = catch_unwind(AssertUnwindSafe(|| hold.signal(now)));
+                hold.signal(now);
                 // It was renewed meanwhile, or another entry of it lasts longer.
                 if hold.has_tokens() {
                     self.watch(&hold, now);

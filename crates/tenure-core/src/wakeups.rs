@@ -1,5 +1,6 @@
 //! The wake-up hub: which keys this client waits for, and who is to be woken when the store says something.
 
+use crate::report::must_not_wake;
 use crate::{Clock, Loss};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,6 +131,12 @@ impl Port {
         (ports, telling)
     }
 
+    /// What wakes those whom a thread that leases depend on has something to say to; runs where the application's tasks are woken.
+    pub(crate) fn waking(&self) -> impl Future<Output = ()> + Send + use<> {
+        let hub = Arc::clone(&self.hub);
+        async move { hub.wake().await }
+    }
+
     /// The handle to speak by.
     pub fn pusher(&self) -> Pusher {
         Pusher(Arc::clone(&self.hub), self.part)
@@ -153,17 +160,15 @@ impl Pusher {
             self.call(claim);
         }
         // Whoever asked before and was told no may have been released since: everyone looks again.
-        self.0.each(Some(topic), |signal| {
-            signal.set(|state| {
-                state.epoch += u64::from(state.live & self.bit() == 0);
-                state.live |= self.bit();
-            });
+        self.0.each(Some(topic), |state| {
+            state.epoch += u64::from(state.live & self.bit() == 0);
+            state.live |= self.bit();
         });
     }
 
     /// The lock may be free. Says whether anybody waits for it: a topic is listened to for a while after the last has left.
     pub fn wake(&self, topic: &Topic) -> bool {
-        self.0.each(Some(topic), |signal| signal.set(|state| state.epoch += 1));
+        self.0.each(Some(topic), |state| state.epoch += 1);
         self.0.lock().get(topic).is_some_and(|watched| watched.watchers > 0)
     }
 
@@ -171,17 +176,15 @@ impl Pusher {
     pub fn call(&self, claim: &Claim) {
         let signal = self.0.expecting().get(claim).map(Arc::clone);
         if let Some(signal) = signal {
-            signal.set(|state| state.epoch += 1);
+            self.0.set(&signal, |state| state.epoch += 1);
         }
     }
 
     /// Releases may have been missed, and will be until [`live`](Pusher::live) says otherwise: everyone look again.
     pub fn interrupted(&self) {
-        self.0.each(None, |signal| {
-            signal.set(|state| {
-                state.epoch += 1;
-                state.live &= !self.bit();
-            });
+        self.0.each(None, |state| {
+            state.epoch += 1;
+            state.live &= !self.bit();
         });
     }
 
@@ -201,7 +204,7 @@ impl Pusher {
         (self.0.on_notice)(Notice::MayHaveForgotten);
         let signals: Vec<_> = self.0.expecting().values().map(Arc::clone).collect();
         for signal in signals {
-            signal.set(|state| state.epoch += 1);
+            self.0.set(&signal, |state| state.epoch += 1);
         }
     }
 }
@@ -224,6 +227,9 @@ pub(crate) struct Hub {
     expecting: Mutex<HashMap<Claim, Arc<Signal>>>,
     interests: mpsc::UnboundedSender<Interest>,
     idle: Notify,
+    /// Those who are to be woken by the client's own thread.
+    unwoken: Mutex<Vec<Arc<Signal>>>,
+    bell: Notify,
     on_notice: OnNotice,
 }
 
@@ -253,6 +259,8 @@ impl Hub {
             expecting: Mutex::default(),
             interests,
             idle: Notify::new(),
+            unwoken: Mutex::default(),
+            bell: Notify::new(),
             on_notice: Box::new(on_notice),
         });
         let port = Port { hub: Arc::clone(&hub), part: 0, interests: wanted };
@@ -285,8 +293,12 @@ impl Hub {
         match heard {
             // We could already hear when we asked: nothing was missed.
             Some(heard) if watch.is_live() => watch.changed(heard).await,
-            // It may have been said between our asking and our listening: ask again as soon as we hear.
-            _ => watch.live().await,
+            // It may have been said between our asking and our listening: ask again as soon as we hear. Where there is nobody to
+            // hear, this client still hears itself.
+            _ => {
+                let heard = heard.unwrap_or_else(|| watch.epoch());
+                watch.signal.until(|state| state.live != 0 || state.epoch != heard).await;
+            }
         }
     }
 
@@ -323,7 +335,7 @@ impl Hub {
         next
     }
 
-    fn each(&self, topic: Option<&Topic>, tell: impl Fn(&Signal)) {
+    fn each(&self, topic: Option<&Topic>, change: impl Fn(&mut SignalState)) {
         let signal = |watched: &Watched| Arc::clone(&watched.signal);
         let signals: Vec<_> = match topic {
             Some(topic) => self.lock().get(topic).map(signal).into_iter().collect(),
@@ -331,12 +343,42 @@ impl Hub {
         };
         // Outside of the mutex, because it runs wakers of the application's.
         for signal in signals {
-            tell(&signal);
+            self.set(&signal, &change);
+        }
+    }
+
+    /// Wakes those who wait, unless the calling thread may not: then the client's own thread does.
+    fn set(&self, signal: &Arc<Signal>, change: impl Fn(&mut SignalState)) {
+        change(&mut signal.state.lock().unwrap_or_else(PoisonError::into_inner));
+        if must_not_wake() {
+            let mut unwoken = self.unwoken();
+            // Once is enough, and the thread that wakes may hang.
+            if !unwoken.iter().any(|other| Arc::ptr_eq(other, signal)) {
+                unwoken.push(Arc::clone(signal));
+                self.bell.notify_one();
+            }
+        } else {
+            signal.wake();
+        }
+    }
+
+    /// Wakes all whom others may not, until dropped.
+    async fn wake(&self) {
+        loop {
+            let unwoken = std::mem::take(&mut *self.unwoken());
+            for signal in &unwoken {
+                signal.wake();
+            }
+            self.bell.notified().await;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Watched>> {
         self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unwoken(&self) -> MutexGuard<'_, Vec<Arc<Signal>>> {
+        self.unwoken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn expecting(&self) -> MutexGuard<'_, HashMap<Claim, Arc<Signal>>> {
@@ -363,8 +405,7 @@ impl Signal {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, change: impl FnOnce(&mut SignalState)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    fn wake(&self) {
         // A waker that panics keeps nobody else from hearing.
         let _ = catch_unwind(AssertUnwindSafe(|| self.changed.notify_waiters()));
     }
@@ -402,6 +443,7 @@ impl Watch {
     }
 
     /// Until a release would be heard.
+    #[cfg(test)]
     pub(crate) async fn live(&self) {
         self.signal.until(|state| state.live != 0).await;
     }

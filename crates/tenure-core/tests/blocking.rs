@@ -1,8 +1,9 @@
 //! Threads that share locks.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 use tenure_core::blocking::{CancellationToken, Client, Lock};
@@ -347,11 +348,14 @@ fn a_thread_that_ends_is_in_no_section() {
 
 #[test]
 fn it_panics_helpfully_in_async_code_before_it_does_anything() {
-    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (before, at) = (std::panic::take_hook(), Arc::clone(&seen));
+    let [seen, of_tokio]: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
+    let (before, at, others) = (std::panic::take_hook(), Arc::clone(&seen), Arc::clone(&of_tokio));
     std::panic::set_hook(Box::new(move |info| match info.payload_as_str() {
         Some(text) if text.starts_with("tenure::blocking was called from async code") => {
             at.lock().unwrap().push(info.location().unwrap().file().to_owned());
+        }
+        Some(text) if text.starts_with("Cannot block the current thread") => {
+            others.lock().unwrap().push(info.to_string());
         }
         _ => before(info),
     }));
@@ -374,16 +378,44 @@ fn it_panics_helpfully_in_async_code_before_it_does_anything() {
         }
     };
     for runtime in runtimes() {
+        let guard = client.lock("dropped").unwrap().lock().unwrap();
+        runtime.block_on(async move { drop(guard) });
         runtime.block_on(attempt());
         let (spawned, local) = (attempt.clone(), attempt.clone());
         runtime.block_on(runtime.spawn(async move { spawned().await })).unwrap();
         let tasks = tokio::task::LocalSet::new();
         tasks.block_on(&runtime, tasks.spawn_local(async move { local().await })).unwrap();
+        drop(client.lock("dropped").unwrap().lock().unwrap());
         assert!(client.list("*").unwrap().is_empty());
     }
     assert!(!lock.is_locked().unwrap() && client.latch("c").unwrap().count().unwrap() == 0);
-    let seen = seen.lock().unwrap();
+    let [seen, of_tokio] = [seen, of_tokio].map(|told| std::mem::take(&mut *told.lock().unwrap()));
     assert_eq!((seen.len(), seen.iter().all(|file| file.ends_with("tests/blocking.rs"))), (24, true), "{seen:?}");
+    assert_eq!(of_tokio, [""; 0], "a hook of the application's is told of one mistake twice");
+
+    // Of a task that is never told to yield, tokio tells by a panic alone.
+    for runtime in runtimes() {
+        let lock = client.lock("a").unwrap();
+        let (again, guard) = (lock.clone(), lock.lock().unwrap());
+        runtime.block_on(tokio::task::unconstrained(async move {
+            drop(guard);
+            let panic = catch_unwind(AssertUnwindSafe(|| drop(lock.lock()))).unwrap_err();
+            let text = panic.downcast_ref::<&str>().expect("a plain text");
+            assert!(text.contains("use the async API"), "{text}");
+        }));
+        again.lock_timeout(20 * SECOND).unwrap().release().unwrap();
+    }
+}
+
+/// What asks does not use up what the task may do before it is to yield.
+#[test]
+fn a_guard_dropped_in_async_code_leaves_the_task_its_budget() {
+    let guard = client().lock("a").unwrap().lock().unwrap();
+    Builder::new_current_thread().build().unwrap().block_on(async move {
+        tokio::task::consume_budget().await;
+        drop(guard);
+        assert!(tokio::task::coop::has_budget_remaining());
+    });
 }
 
 #[test]
@@ -487,4 +519,29 @@ fn handles_go_anywhere_and_guards_are_looked_at_from_anywhere() {
     goes_anywhere::<tenure_core::blocking::MultiLock>();
     is_seen_anywhere::<tenure_core::blocking::Guard>();
     is_seen_anywhere::<tenure_core::blocking::MultiGuard>();
+}
+
+/// Tries a lock once more when its thread drops its thread-locals, and tells what came of it.
+struct Late(Lock, mpsc::Sender<Option<ErrorKind>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0.try_lock().err().map(|error| error.kind()));
+    }
+}
+
+thread_local! {
+    static LATE: RefCell<Option<Late>> = const { RefCell::new(None) };
+}
+
+#[test]
+fn a_thread_that_drops_its_thread_locals_is_refused() {
+    let lock = client().lock("a").unwrap();
+    let (says, said) = mpsc::channel();
+    elsewhere(|| {
+        LATE.set(Some(Late(lock.clone(), says)));
+        lock.lock().unwrap().release().unwrap();
+    });
+    assert_eq!(said.recv().unwrap(), Some(ErrorKind::Unavailable));
+    assert!(is_free_elsewhere(&lock));
 }

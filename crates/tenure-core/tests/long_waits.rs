@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::{Client, Error, Guard, Lock, ManualClock, Memory, Options, What};
+use tenure_core::{Client, Error, Guard, Lock, ManualClock, Memory, Options, Owner, What};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::field::{Field, Visit};
@@ -53,7 +53,10 @@ impl Waits {
     }
 
     fn wait(&mut self, lock: Lock, options: Options) {
-        let waiting = async move { lock.lock_with(options).await.map(drop).expect("it only waits") };
+        self.for_end_of(async move { lock.lock_with(options).await.map(drop).expect("it only waits") });
+    }
+
+    fn for_end_of(&mut self, waiting: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(waiting.with_subscriber(Arc::clone(&self.log)));
     }
 
@@ -115,4 +118,39 @@ async fn of_many_who_wait_for_one_lock_one_is_written_of() {
     assert_eq!(waits.warning().await.0["key"], "a");
     clock.advance(Options::LONG_WAIT / 2);
     assert_eq!(waits.warning().await.0["key"], "b");
+}
+
+#[tokio::test]
+async fn who_waits_to_write_among_readers_is_written_of_as_soon_as_its_guard_says() {
+    let client = Client::new(Memory::new()).unwrap();
+    let lock = client.rw_lock("a").unwrap();
+    let (_other, reader) = (lock.read().lock().await.unwrap(), lock.read().lock_with(soon()).await.unwrap());
+    let mut waits = Waits::new();
+    waits.for_end_of(async move { reader.upgrade().await.map(drop).expect("it only waits") });
+    assert_eq!(waits.warning().await.0["key"], "a");
+}
+
+#[tokio::test]
+async fn a_branch_that_waits_for_another_of_its_section_is_written_of() {
+    let client = Client::new(Memory::new()).unwrap();
+    let options = Options::new().owner(Owner::new()).warn_waiting_after(Duration::from_millis(50));
+    let mut waits = Waits::new();
+    waits.for_end_of(async move {
+        let inner = || client.with_lock("a", options.clone(), async |_| std::future::pending::<()>().await);
+        let both = Box::pin(async { tokio::join!(inner(), inner()) });
+        let _ = client.with_lock("a", options.clone(), async |_| both.await).await;
+    });
+    let warning = waits.warning().await;
+    assert!(warning.0["message"].contains("this very process holds it"), "{warning:?}");
+}
+
+#[tokio::test]
+async fn who_waits_for_permits_that_nobody_made_is_told_to_make_some() {
+    let client = Client::new(Memory::new()).unwrap();
+    let mut waits = Waits::new();
+    waits.for_end_of(async move {
+        let permits = client.semaphore("a").unwrap();
+        permits.acquire_with(1, soon()).await.map(drop).expect("it only waits");
+    });
+    assert!(waits.warning().await.0["message"].contains("say how many there are"));
 }

@@ -123,7 +123,7 @@ pub(crate) fn seen<'a>(line: impl Iterator<Item = &'a Waiter>, now: Time) -> Vec
         kind: waiter.kind,
         waited: Some(now.since(waiter.since)),
     };
-    line.take(Sight::LONGEST_LINE).map(seen).collect()
+    line.take(Sight::MOST).map(seen).collect()
 }
 
 impl Waiter {

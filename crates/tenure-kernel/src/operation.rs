@@ -299,8 +299,11 @@ impl Outcome {
 pub struct Sight {
     /// As what it is held.
     pub kind: Kind,
-    /// Who is in, outermost first; never empty.
+    /// Who is in, outermost first; never empty. Whoever only looks is shown [so many](Self::MOST) at the most: of those who
+    /// hold together, those whose leases last longest. Of a lock that was freed by force a store may name all.
     pub holders: Vec<Holder>,
+    /// How many more are in, who are left out.
+    pub more: u32,
     /// How many wait for it, where the store knows.
     pub waiters: Option<u32>,
     /// The first of those who stand in line, if the kind of lock [has one](Kind::has_line).
@@ -310,8 +313,25 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// So many of a line are seen at the most.
-    pub const LONGEST_LINE: usize = 100;
+    /// So many who hold, and so many who stand in line, are seen at the most.
+    pub const MOST: usize = 100;
+
+    /// Leaves out, and counts, those holders who are too many to be seen.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        let Some(more) = self.holders.len().checked_sub(Self::MOST).filter(|more| *more > 0) else { return self };
+        if self.kind.is_side() || self.kind.has_permits() {
+            // They stay in the order in which they came.
+            let rank = |holder: &Holder| (holder.remaining.unwrap_or(Duration::MAX), holder.claim.clone());
+            let mut ranks: Vec<_> = self.holders.iter().map(rank).collect();
+            ranks.sort_unstable();
+            let first = ranks.swap_remove(more);
+            self.holders.retain(|holder| rank(holder) >= first);
+        }
+        self.holders.truncate(Self::MOST);
+        self.more = self.more.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self
+    }
 }
 
 /// One who stands in line, as others see it.

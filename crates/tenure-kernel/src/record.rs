@@ -67,7 +67,7 @@ pub fn step(kind: Kind, mut record: Record, operation: &Operation, now: Time, mu
             record.shares.clear();
             Outcome::Forced(sight)
         }
-        (Operation::Inspect, _) => Outcome::Seen(record.sight(now)),
+        (Operation::Inspect, _) => Outcome::Seen(record.sight(now).map(Sight::shortened)),
         (_, Kind::Reentrant) => reentrant::apply(kind, &mut record, operation, now, &mut watermark),
         (_, Kind::Simple) => simple::apply(&mut record, operation, now, &mut watermark),
         (_, Kind::Fair) => fair::apply(&mut record, operation, now, &mut watermark),
@@ -168,6 +168,7 @@ impl Record {
             None => read_write::holders(&self.shares, now),
         };
         let waiters = kind.has_line().then(|| u32::try_from(self.waiting_for(kind).count()).unwrap_or(u32::MAX));
-        Some(Sight { kind, holders, waiters, line: line::seen(self.waiting_for(kind), now), votes: Vec::new() })
+        let line = line::seen(self.waiting_for(kind), now);
+        Some(Sight { kind, holders, more: 0, waiters, line, votes: Vec::new() })
     }
 }

@@ -12,8 +12,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tenure_core::{StoreError, StoreErrorKind, keep_apart, report};
-use tokio::sync::oneshot;
+use tenure_core::{Answers, StoreError, StoreErrorKind, keep_apart, report};
 
 /// Which work goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,10 @@ pub(crate) enum Lane {
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
 /// The handle to the thread, which starts with the first work and ends with the handle.
-pub(crate) struct Actor(Arc<Lanes>);
+pub(crate) struct Actor {
+    lanes: Arc<Lanes>,
+    answers: Answers,
+}
 
 struct Lanes {
     state: Mutex<State>,
@@ -47,7 +49,8 @@ impl Actor {
     pub(crate) fn new(desk: Desk) -> Self {
         let state =
             State { first: VecDeque::new(), second: VecDeque::new(), desk: Some(desk), started: false, ended: false };
-        Self(Arc::new(Lanes { state: Mutex::new(state), changed: Condvar::new() }))
+        let lanes = Arc::new(Lanes { state: Mutex::new(state), changed: Condvar::new() });
+        Self { lanes, answers: Answers::default() }
     }
 
     /// Has some work done with the file, and waits for what came of it, for as long as it may take.
@@ -57,7 +60,7 @@ impl Actor {
         within: Duration,
         work: impl FnOnce(&mut File) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, answered) = self.answers.expect();
         let asked = Asked(Arc::new(Ticket::default()));
         let ticket = Arc::clone(&asked.0);
         // The thread stops waiting a little before we do, so that it is not in doubt whether it has done the work.
@@ -68,14 +71,11 @@ impl Actor {
             }
             let in_time = Instant::now() < until;
             let done = if in_time { patience::with(until, &ticket, || desk.work(work)) } else { Err(late()) };
-            // Nobody listens if the caller has gone.
-            let _ = answer.send(done);
+            answer.tell(done);
         })?;
         match tokio::time::timeout(within, answered).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => {
-                Err(StoreError::new(StoreErrorKind::Unanswered, "the store's own thread failed, see the log"))
-            }
+            Ok(Some(done)) => done,
+            Ok(None) => Err(StoreError::new(StoreErrorKind::Unanswered, "the store's own thread failed, see the log")),
             Err(_) if asked.0.give_up() => {
                 Err(StoreError::new(StoreErrorKind::Unanswered, "the disk did not answer in time"))
             }
@@ -98,9 +98,9 @@ impl Actor {
     }
 
     fn put(&self, lane: Lane, job: impl FnOnce(&mut Desk) + Send + 'static) -> Result<(), StoreError> {
-        let mut state = self.0.lock();
+        let mut state = self.lanes.lock();
         if !state.started {
-            let lanes = Arc::clone(&self.0);
+            let lanes = Arc::clone(&self.lanes);
             let thread = std::thread::Builder::new().name("tenure-sqlite".into()).spawn(move || lanes.work());
             thread.map_err(|error| {
                 StoreError::new(StoreErrorKind::Unreachable, format!("no thread for the store: {error}"))
@@ -112,15 +112,15 @@ impl Actor {
             Lane::Second => state.second.push_back(Box::new(job)),
         }
         drop(state);
-        self.0.changed.notify_one();
+        self.lanes.changed.notify_one();
         Ok(())
     }
 }
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        self.0.lock().ended = true;
-        self.0.changed.notify_one();
+        self.lanes.lock().ended = true;
+        self.lanes.changed.notify_one();
     }
 }
 

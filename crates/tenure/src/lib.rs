@@ -103,7 +103,22 @@ fn schemes() -> String {
     std::iter::once("`memory:`".to_owned()).chain(built).chain(lacking).collect()
 }
 
-/// The programs of the README are run as examples too.
+/// The programs of the documentation are compiled, and run where they need no server.
 #[cfg(all(doctest, feature = "mysql", feature = "toml"))]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
+mod documentation {
+    macro_rules! pages {
+        ($($name:ident: $path:literal,)*) => { $(#[doc = include_str!(concat!("../../../", $path))] pub struct $name;)* };
+    }
+
+    pages! {
+        Readme: "README.md",
+        Blocking: "docs/blocking.md",
+        Fencing: "docs/fencing.md",
+        Kinds: "docs/kinds.md",
+        Locked: "docs/locked.md",
+        MySql: "docs/mysql.md",
+        Policies: "docs/policies.md",
+        Redlock: "docs/redlock.md",
+        ShuttingDown: "docs/shutting-down.md",
+    }
+}

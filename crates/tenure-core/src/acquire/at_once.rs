@@ -37,6 +37,10 @@ pub(crate) async fn at_once(
         // What it holds already it goes into again, which is another step.
         return Ok(AtOnce::OneByOne);
     }
+    if shared.is_behind() {
+        // Each of them waits until the store was told.
+        return Ok(AtOnce::OneByOne);
+    }
     let once = matches!(patience, Patience::Once);
     if !once && locks.iter().any(|(kind, key)| client.queue.is_in_use(*kind, key)) {
         // Others of this client came before us.

@@ -269,6 +269,9 @@ pub(crate) fn own(key: &Key, kind: Kind) -> Error {
 impl<'a> Attempt<'a> {
     async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
         let armed = self.arm();
+        if self.client.shared.is_behind() && !Box::pin(self.catch_up(&armed.claim)).await {
+            return self.not_obtained();
+        }
         if self.kind.has_line() {
             return self.ask_until_answered(armed, Way::line(self.polls())).await;
         }
@@ -503,6 +506,31 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Waits until the store knows what this client has given up. False if the patience ended first.
+    async fn catch_up(&mut self, claim: &Claim) -> bool {
+        let client = self.client;
+        let last = self.began.plus(client.answer_within);
+        self.silence = Some(StoreError::new(
+            StoreErrorKind::Unreachable,
+            "this client gives up waits faster than the store can be told, wait for longer or ask less often",
+        ));
+        if !matches!(self.patience, Patience::Once) {
+            self.wait.begin(claim, None);
+        }
+        while client.shared.is_behind() {
+            let over = match self.patience {
+                Patience::Once => client.shared.clock.now() >= last,
+                patience => patience.is_worn_out(client, self.began),
+            };
+            let pause = self.pause(Duration::from_millis(fastrand::u64(10..=30)));
+            if over || !self.wait.endure(pause).await {
+                return false;
+            }
+        }
+        self.silence = None;
+        true
+    }
+
     /// Waits a while. False if the patience ended first.
     async fn pause(&self, pause: Duration) -> bool {
         let clock = &self.client.shared.clock;
@@ -578,6 +606,7 @@ pub(crate) fn terms(options: &Options) -> Terms {
         lease: options.span(),
         renew_every: options.renewal(),
         warn_after: options.warn_after,
+        warn_waiting_after: options.warn_waiting_after,
         max_hold: options.max_hold,
         at_least: options.at_least,
     }

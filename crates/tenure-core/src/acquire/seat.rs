@@ -187,6 +187,7 @@ async fn wait_for_seat(
         if !matches!(patience, Patience::Once) {
             let (claim, _) = client.shared.fresh_claim(key, false);
             wait.begin(&claim, None);
+            client.shared.busy.is_ours(key, clock.now());
         }
         let called = async {
             match again {

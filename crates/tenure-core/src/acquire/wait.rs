@@ -90,6 +90,7 @@ impl<'a> Wait<'a> {
             Ok(Outcome::Seen(Some(sight))) => sight.holders.into_iter().next(),
             _ => shared.busy.holder(self.key, self.began),
         };
+        let is_known = holder.is_some();
         let (is_ours, holder) = match holder {
             Some(holder) => self.name(&holder).await,
             None => (false, "not known".to_owned()),
@@ -98,6 +99,8 @@ impl<'a> Wait<'a> {
         let advice = if is_ours {
             "this very process holds it, and if its holder waits for whoever wants it, neither goes on: pass the guard on \
              instead, or let one owner take both (`Options::owner`)"
+        } else if self.kind.has_permits() && !is_known {
+            "nobody has permits of it: say how many there are (`of`, `set_permits`)"
         } else if held.is_empty() {
             "its holder has not released it"
         } else {

@@ -1,18 +1,20 @@
 //! What a thread holds is released where it is dropped: its process may end right after.
 
-use super::runtime::wait_if_allowed;
+use super::runtime::{is_ending, wait_if_allowed};
+use crate::inner::{Flush, flush};
 use crate::section::Section;
 use crate::{Guard, MultiGuard};
+use std::iter::once;
 use std::ops::Deref;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
 /// What can be given back.
 pub(crate) trait GiveBack {
     /// Gives it back, whatever comes of it.
     fn give_back(self) -> impl Future<Output = ()>;
 
-    /// How long to wait for that. What is not done then is finished in the background.
-    fn flush_within(&self) -> Duration;
+    /// How its clients wait for that. What is not done in time is finished in the background.
+    fn flushes(&self) -> impl Iterator<Item = &Arc<Flush>>;
 }
 
 impl GiveBack for Guard {
@@ -20,8 +22,8 @@ impl GiveBack for Guard {
         let _ = self.release().await;
     }
 
-    fn flush_within(&self) -> Duration {
-        self.client().flush_within
+    fn flushes(&self) -> impl Iterator<Item = &Arc<Flush>> {
+        once(&self.client().flush)
     }
 }
 
@@ -30,8 +32,8 @@ impl GiveBack for MultiGuard {
         let _ = self.release().await;
     }
 
-    fn flush_within(&self) -> Duration {
-        self.guards().iter().map(GiveBack::flush_within).max().unwrap_or_default()
+    fn flushes(&self) -> impl Iterator<Item = &Arc<Flush>> {
+        self.guards().iter().flat_map(GiveBack::flushes)
     }
 }
 
@@ -40,8 +42,8 @@ impl GiveBack for Section {
         let _ = self.into_guard().release().await;
     }
 
-    fn flush_within(&self) -> Duration {
-        self.guard().flush_within()
+    fn flushes(&self) -> impl Iterator<Item = &Arc<Flush>> {
+        self.guard().flushes()
     }
 }
 
@@ -69,10 +71,15 @@ impl<T: GiveBack> Deref for InPlace<T> {
 
 impl<T: GiveBack> Drop for InPlace<T> {
     fn drop(&mut self) {
-        if let Some(held) = self.0.take() {
-            let within = held.flush_within();
-            let give_back = async { tokio::time::timeout(within, held.give_back()).await };
-            let _ = wait_if_allowed(give_back);
+        let Some(held) = self.0.take() else { return };
+        if is_ending() {
+            // It was kept in a thread-local. The client's own thread releases it, and this one waits without tokio.
+            let flushes: Vec<_> = held.flushes().map(Arc::downgrade).collect();
+            drop(held);
+            return flush(flushes.iter().filter_map(Weak::upgrade));
         }
+        let within = held.flushes().map(|flush| flush.within).max().unwrap_or_default();
+        let give_back = async { tokio::time::timeout(within, held.give_back()).await };
+        let _ = wait_if_allowed(give_back);
     }
 }

@@ -44,6 +44,8 @@
 //!
 //! A thread that drives async tasks must not block. There, every method that waits for anything panics and says so, before
 //! it does anything. Inside `tokio::task::spawn_blocking` and `block_in_place`, and on any thread that drives no tasks, it works.
+//! In a task that tokio never tells to yield, such as one in `tokio::task::unconstrained`, a panic hook hears of a panic of
+//! tokio's first, and where panics abort the process, dropping a guard there does so.
 //!
 //! # Ending a wait
 //!

@@ -2,12 +2,38 @@
 
 use crate::origin::Origin;
 use crate::{Error, ErrorKind};
+use std::cell::Cell;
 use std::future::{Future, pending};
 use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use tokio::runtime::{Builder, Handle};
+use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
+
+/// A task is told to yield after 128 steps; more is a margin.
+const MOST_STEPS: u8 = u8::MAX;
+
+thread_local! {
+    /// Made after a thread's first wait, and so after what tokio keeps for this thread. Thread-locals are dropped last to first:
+    /// while this one is there, so are tokio's.
+    static WAITED: Waited = const { Waited };
+    static ENDS: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Waited;
+
+impl Drop for Waited {
+    fn drop(&mut self) {
+        ENDS.set(true);
+    }
+}
+
+/// Whether this thread ends, so that what is dropped comes out of its thread-locals, and tokio can wait for nothing here.
+pub(super) fn is_ending() -> bool {
+    ENDS.get() || Handle::try_current().is_err_and(|error| error.is_thread_local_destroyed())
+}
 
 /// Blocks the calling thread until the future is done.
 #[track_caller]
@@ -17,7 +43,14 @@ pub(crate) fn wait_for<T>(future: impl Future<Output = Result<T, Error>>) -> Res
         "tenure::blocking was called from async code, which it would block: use the async API, or call it inside \
          `tokio::task::spawn_blocking`"
     );
-    runtime()?.block_on(future)
+    if is_ending() {
+        let message =
+            "this thread ends, and can wait for nothing any more: call this before its thread-locals are dropped";
+        return Err(Error::new(ErrorKind::Unavailable, message));
+    }
+    let done = runtime()?.block_on(future);
+    WAITED.with(|_| ());
+    done
 }
 
 /// The same, unless the token is cancelled first: none then, and the future is dropped.
@@ -36,8 +69,18 @@ pub(super) fn wait_if_allowed<T>(future: impl Future<Output = T>) -> Option<T> {
 
 /// Whether this thread drives async tasks.
 fn drives_tasks() -> bool {
-    // Tokio tells by a panic alone. Threads that know of no runtime are spared the question: they drive nothing.
-    Handle::try_current().is_ok() && catch_unwind(|| drop(tokio::sync::Mutex::new(()).blocking_lock())).is_err()
+    // Threads that know of no runtime are spared the question: they drive nothing. Of tasks that are never told to yield (those in
+    // `unconstrained`, for instance) tokio tells by a panic alone, of which the application's panic hook hears.
+    Handle::try_current().is_ok()
+        && (is_to_yield() || catch_unwind(|| drop(tokio::sync::Mutex::new(()).blocking_lock())).is_err())
+}
+
+/// Whether this thread is inside of a task that is told to yield when it has done enough, as tasks are and blocking threads are not.
+/// What a task may still do is left as it is.
+fn is_to_yield() -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(_gives_all_back) = coop::poll_proceed(&mut context) else { return true };
+    (0..MOST_STEPS).any(|_| coop::poll_proceed(&mut context).map(|step| step.made_progress()).is_pending())
 }
 
 /// The runtime, started by the first caller of a process: a fork leaves its thread behind.

@@ -1,6 +1,6 @@
 //! The same for plain functions.
 
-use super::{Ended, Site, enter_with};
+use super::{Ended, Parts, Site, enter_with};
 use crate::blocking::{InPlace, for_this_thread, wait_for};
 use crate::inner::Inner;
 use crate::{Client, Error, Policy};
@@ -24,7 +24,7 @@ pub fn enter(
     site: &'static Site,
     client: Result<Client, Error>,
     policy: &Policy,
-    key: String,
+    key: Parts,
 ) -> Result<Section, Error> {
     if !policy.is_enabled() {
         // Without a lock there is nothing to wait for, and async code may go on as well.
@@ -64,7 +64,7 @@ impl crate::blocking::Client {
     #[track_caller]
     pub fn run<T>(&self, policy: &Policy, key: &str, work: impl FnOnce() -> T) -> Result<T, Error> {
         static SITE: Site = Site::new("blocking::Client::run");
-        let section = enter(&SITE, Ok(self.as_async().clone()), policy, key.to_owned())?;
+        let section = enter(&SITE, Ok(self.as_async().clone()), policy, key.into())?;
         section.finish(work).into_result()
     }
 }

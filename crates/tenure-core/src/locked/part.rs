@@ -1,19 +1,10 @@
-//! Parts of keys, encoded so that two lists of parts never make one key.
+//! A part of a key, encoded so that two lists of parts never make one key.
 
 use std::fmt::{self, Display, Write};
 
 /// A part of a key. What could be taken for the text between two parts is written as in a URL: `%`, the separators
 /// `: / | , ; #`, braces, white space and control characters.
-///
-/// ```
-/// use tenure_core::locked::Part;
-///
-/// assert_eq!(format!("{}:{}", Part("a:b"), Part("c")), "a%3Ab:c");
-/// assert_eq!(format!("{}:{}", Part("a"), Part("b:c")), "a:b%3Ac");
-/// assert_eq!(format!("{}", Part("PROD_001")), "PROD_001");
-/// ```
-#[derive(Debug, Clone, Copy)]
-pub struct Part<T>(pub T);
+pub(super) struct Part<T>(pub(super) T);
 
 impl<T: Display> Display for Part<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,6 +52,7 @@ mod tests {
 
     #[test]
     fn what_is_plain_stays_as_it_is() {
+        assert_eq!(format!("{}:{}", Part("a:b"), Part("c")), "a%3Ab:c");
         assert_eq!(Part("PROD_001-a.b@c~é").to_string(), "PROD_001-a.b@c~é");
         assert_eq!(Part(-42).to_string(), "-42");
         assert_eq!(Part("a{b} \u{2003}\n").to_string(), "a%7Bb%7D%20%E2%80%83%0A");

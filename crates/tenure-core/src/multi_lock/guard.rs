@@ -129,6 +129,10 @@ impl MultiGuard {
 
     /// Resolves when one of the locks is lost, and says which, as [`Guard::lost`] does.
     ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future has no effect.
@@ -148,6 +152,10 @@ impl MultiGuard {
     /// # Errors
     ///
     /// [`ErrorKind::Lost`] if a lock was lost before the work was done; it names the key.
+    ///
+    /// # Panics
+    ///
+    /// On a tokio runtime without [timers](tokio::runtime::Builder::enable_time).
     ///
     /// # Cancel safety
     ///

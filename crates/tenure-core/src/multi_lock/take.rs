@@ -16,8 +16,9 @@ use std::ops::Range;
 use std::time::Duration;
 use tenure_kernel::{Key, Kind};
 
-/// How long what was taken in vain is given back here; the janitor goes on.
+/// How long what was taken in vain is given back here at the most, and when the wait is over; the janitor goes on.
 const ROLL_BACK: Duration = Duration::from_millis(500);
+const ROLL_BACK_LATE: Duration = Duration::from_millis(100);
 /// Two who got in each other's way step back for so long at the most, and twice as long each time.
 const STEP_BACK: Duration = Duration::from_millis(2);
 /// So often at the most does it get longer.
@@ -92,7 +93,7 @@ impl<'a> Taking<'a> {
                 self.held.sort_by_key(|(at, _)| *at);
                 return Ok(Ok(self.held.drain(..).map(|(_, guard)| guard).collect()));
             };
-            roll_back(self.held.drain(..).map(|(_, guard)| guard).collect()).await;
+            self.roll_back(0).await;
             match stop {
                 Stop::Failed(error) => return Err(error),
                 Stop::InTheWay(in_the_way) => return Ok(Err(in_the_way)),
@@ -152,7 +153,7 @@ impl<'a> Taking<'a> {
                 }
             }
             let Some(in_the_way) = busy else { return Ok(()) };
-            roll_back(self.held.drain(before..).map(|(_, guard)| guard).collect()).await;
+            self.roll_back(before).await;
             tries += 1;
             if self.once || !self.step_back(in_the_way.at, tries).await {
                 return Err(Stop::InTheWay(in_the_way));
@@ -210,7 +211,12 @@ impl<'a> Taking<'a> {
                 Err(error) if error.kind() == ErrorKind::Unavailable && !self.once => Err(Stop::Lost(*at)),
                 Err(error) => Err(Stop::Failed(error)),
             }));
-            renewed.await?;
+            tokio::select! {
+                biased;
+                renewed = renewed => renewed.map(drop)?,
+                // Late is too late: what is held is given back.
+                () = self.patience[0].end(&self.locks[0].client().shared) => return Err(Stop::Lost(0)),
+            }
         }
         if let Some((at, _)) = self.held.iter().find(|(_, guard)| !guard.is_held()) {
             return Err(Stop::Lost(*at));
@@ -222,6 +228,19 @@ impl<'a> Taking<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Gives back what was taken in vain, but for so many.
+    async fn roll_back(&mut self, keep: usize) {
+        let clock = &self.locks[0].client().shared.clock;
+        let within = self.patience[0].left(clock.now()).clamp(ROLL_BACK_LATE, ROLL_BACK);
+        let end = clock.now().plus(within);
+        let releases = join_all(self.held.drain(keep..).map(|(_, guard)| guard.release()));
+        // A release that fails is tried again in the background, and so is one that is not done in time.
+        tokio::select! {
+            _ = releases => {}
+            () = clock.sleep_until(end) => {}
+        }
     }
 
     fn in_the_way(&self, at: usize, contended: Option<Contended>) -> InTheWay {
@@ -272,15 +291,4 @@ async fn first_lost(held: &[(usize, Guard)]) -> usize {
         })
     });
     select_all(losses).await.0
-}
-
-/// Gives back what was taken in vain.
-async fn roll_back(guards: Vec<Guard>) {
-    let Some(clock) = guards.first().map(|guard| guard.client().shared.clock.clone()) else { return };
-    let end = clock.now().plus(ROLL_BACK);
-    // A release that fails is tried again in the background, and so is one that is not done in time.
-    tokio::select! {
-        _ = join_all(guards.into_iter().map(Guard::release)) => {}
-        () = clock.sleep_until(end) => {}
-    }
 }

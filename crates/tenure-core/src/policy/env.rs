@@ -115,6 +115,7 @@ mod tests {
             ("L_MAX_HOLD", "1m"),
             ("L_AT_LEAST", "1s"),
             ("L_WARN_AFTER", "30s"),
+            ("L_WARN_WAITING_AFTER", "5s"),
             ("PATH", "/bin"),
             ("LEASE", "never read"),
         ]);
@@ -125,7 +126,8 @@ mod tests {
             .retry(Retry::exponential(Duration::from_millis(60)).times(100))
             .max_hold(secs(60))
             .at_least(secs(1))
-            .warn_after(secs(30));
+            .warn_after(secs(30))
+            .warn_waiting_after(secs(5));
         let expected = Policy::new().prefix("stock:").kind(Sort::Lock(Kind::Fair)).enabled(false).options(options);
         assert_eq!(read, Ok(expected));
     }
@@ -167,7 +169,7 @@ mod tests {
             (
                 &[("L_LEESE", "5s")],
                 "unknown variable, what begins with `L_` goes on with one of PREFIX, KIND, ENABLED, LEASE, RENEW, \
-                 RENEW_EVERY, WAIT, RETRY, MAX_HOLD, AT_LEAST, WARN_AFTER: variable=`L_LEESE`",
+                 RENEW_EVERY, WAIT, RETRY, MAX_HOLD, AT_LEAST, WARN_AFTER, WARN_WAITING_AFTER: variable=`L_LEESE`",
             ),
             (
                 &[("L_RENEW", "false"), ("L_RENEW_EVERY", "2s")],

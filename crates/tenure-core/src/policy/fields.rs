@@ -23,10 +23,11 @@ pub(super) struct Fields {
     max_hold: Option<Length>,
     at_least: Option<Length>,
     warn_after: Option<Length>,
+    warn_waiting_after: Option<Length>,
 }
 
 impl Fields {
-    pub(super) const NAMES: [&str; 11] = [
+    pub(super) const NAMES: [&str; 12] = [
         "prefix",
         "kind",
         "enabled",
@@ -38,6 +39,7 @@ impl Fields {
         "max_hold",
         "at_least",
         "warn_after",
+        "warn_waiting_after",
     ];
 
     /// Reads a field; whether there is one of that name.
@@ -54,6 +56,7 @@ impl Fields {
             "max_hold" => self.max_hold = Some(text.parse()?),
             "at_least" => self.at_least = Some(text.parse()?),
             "warn_after" => self.warn_after = Some(text.parse()?),
+            "warn_waiting_after" => self.warn_waiting_after = Some(text.parse()?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -87,6 +90,7 @@ impl Fields {
         options.max_hold = written(self.max_hold, options.max_hold);
         options.at_least = written(self.at_least, options.at_least).filter(|least| !least.is_zero());
         options.warn_after = written(self.warn_after, options.warn_after);
+        options.warn_waiting_after = self.warn_waiting_after.map_or(options.warn_waiting_after, |length| length.0);
         policy.check()?;
         Ok(policy)
     }
@@ -107,6 +111,9 @@ impl From<&Policy> for Fields {
             max_hold: options.max_hold.map(Length),
             at_least: options.at_least.map(Length),
             warn_after: options.warn_after.map(Length),
+            // As it would be if nobody had said so.
+            warn_waiting_after: Some(Length(options.warn_waiting_after))
+                .filter(|length| length.0 != crate::Options::LONG_WAIT),
         }
     }
 }

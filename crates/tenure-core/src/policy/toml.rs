@@ -69,6 +69,7 @@ mod tests {
             max_hold = "1m"
             at_least = "1s"
             warn_after = "30s"
+            warn_waiting_after = "5s"
         "#;
         let options = Options::new()
             .lease(secs(6))
@@ -77,7 +78,8 @@ mod tests {
             .retry(Retry::linear(Duration::from_millis(100)).times(10))
             .max_hold(secs(60))
             .at_least(secs(1))
-            .warn_after(secs(30));
+            .warn_after(secs(30))
+            .warn_waiting_after(secs(5));
         let expected = Policy::new().prefix("stock:").kind(Sort::Semaphore(3)).enabled(false).options(options);
         assert_eq!(Policy::from_toml(text).unwrap(), expected);
         assert_eq!(Policy::from_toml("").unwrap(), Policy::new());
@@ -89,7 +91,8 @@ mod tests {
             (
                 "prefix = 'a'\nleese = '5s'",
                 "the policy cannot be read, correct line 2: unknown field `leese`, expected one of `prefix`, `kind`, \
-                 `enabled`, `lease`, `renew`, `renew_every`, `wait`, `retry`, `max_hold`, `at_least`, `warn_after`",
+                 `enabled`, `lease`, `renew`, `renew_every`, `wait`, `retry`, `max_hold`, `at_least`, `warn_after`, \
+                 `warn_waiting_after`",
             ),
             (
                 "\n\nlease = '5'",
@@ -115,6 +118,7 @@ mod tests {
                  or semaphore:N, N of which run at a time: kind=`latch`",
             ),
             ("lease = '5s'\nlease = '6s'", "the policy cannot be read, correct line 2: duplicate key"),
+            ("warn_waiting_after = '0s'", "choose warn_waiting_after from 1ms to 366d: warn_waiting_after=0s"),
             (
                 "renew = false\nrenew_every = '2s'",
                 "a lock that is not renewed has no renew_every, leave one of the two out: renew=false renew_every=2s",
@@ -146,9 +150,9 @@ mod tests {
             }),
         ];
         let renew = prop_oneof![Just(None), Just(Some(0)), (10..90u32).prop_map(Some)];
-        let lengths = (100..86_400_000u64, prop::option::of(2000..9000u64), prop::option::of(1..9000u64));
+        let lengths = (100..86_400_000u64, prop::option::of(2000..9000u64), prop::option::of(1..9000u64), 1..20_000u64);
         (".*", sort, any::<bool>(), retry, renew, lengths).prop_map(
-            |(prefix, kind, enabled, retry, renew, (lease, wait, at_least))| {
+            |(prefix, kind, enabled, retry, renew, (lease, wait, at_least, warn_waiting_after))| {
                 let mut options = Options::new().lease(Duration::from_millis(lease));
                 options = match (renew, options.lease / 100) {
                     (None, _) => options,
@@ -158,6 +162,7 @@ mod tests {
                 options.retry = retry;
                 options.wait = wait.map(Duration::from_millis);
                 options.at_least = at_least.map(Duration::from_millis);
+                options.warn_waiting_after = Duration::from_millis(warn_waiting_after);
                 Policy::new().prefix(prefix).kind(kind).enabled(enabled).options(options)
             },
         )

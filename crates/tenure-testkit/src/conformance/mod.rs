@@ -67,6 +67,7 @@ mod semaphore;
 mod sides;
 mod simple;
 mod tokens;
+mod wakers;
 mod watchdog;
 
 pub use self::runner::run;

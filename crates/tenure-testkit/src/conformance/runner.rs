@@ -6,7 +6,7 @@ use super::{
     Fixture, alarms, basics, bounds, branches, cancelling, closing, crowds, dropping, entries, events, fair, fenced,
     forcing, input, latch, leases, lines, multi, nested, permits, read_write, semaphore, sides, simple,
 };
-use super::{late, looking, losses, owners, retrying, sections, tokens, watchdog};
+use super::{late, looking, losses, owners, retrying, sections, tokens, wakers, watchdog};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::any::Any;
 use std::num::NonZero;
@@ -63,6 +63,7 @@ fn of_their_own() -> Vec<(Kind, Case)> {
         (Kind::Latch, latch::cases()),
         (Kind::Reentrant, multi::cases()),
         (Kind::Reentrant, input::cases()),
+        (Kind::Reentrant, wakers::cases()),
     ]
     .into_iter()
     .flat_map(|(of, cases)| cases.into_iter().map(move |case| (of, case)))

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Clock, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    Backend, Card, Clock, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Over, Pattern, Port, Renewal, Sight,
     StoreError, StoreErrorKind, Wanted,
 };
 use tokio::sync::{Notify, watch};
@@ -290,6 +290,10 @@ impl<B: Backend> Backend for Tapped<B> {
 
     fn refuses_key(&self, key: &Key) -> Option<&'static str> {
         self.inner.refuses_key(key)
+    }
+
+    fn attach(&self, over: Over) {
+        self.inner.attach(over);
     }
 
     fn asks_anew(&self) -> bool {

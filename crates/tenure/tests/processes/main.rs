@@ -4,6 +4,7 @@ mod ending;
 mod forking;
 mod recipe;
 mod store;
+mod thread_locals;
 
 use libtest_mimic::{Arguments, Trial};
 use store::{Name, Place};

@@ -1,0 +1,132 @@
+//! Entries leave a hold, and this is what the store is to be told of it.
+
+use super::Hold;
+use super::state::Phase;
+use crate::Moment;
+use crate::event::Loss;
+use std::time::Duration;
+use tenure_kernel::{Cancelled, FIRST_ENTRY};
+use tokio_util::sync::CancellationToken;
+
+/// What leaving means for the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    /// How often the claim stays in.
+    pub(crate) left: u32,
+    /// How long what stays must last.
+    pub(crate) lease: Duration,
+    /// Until when the lock is to stay taken, if nobody stays.
+    pub(crate) keep_until: Option<Moment>,
+    /// An entry to refuse if it arrives late.
+    pub(crate) cancel: Option<GivenUp>,
+}
+
+/// An entry that was given up before its answer was known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GivenUp {
+    pub(crate) entry: u32,
+    /// For which lease it was asked.
+    pub(crate) lease: Duration,
+}
+
+impl Leaving {
+    /// How long the lock is to stay taken, if nobody stays.
+    pub(crate) fn keep(&self, now: Moment) -> Duration {
+        self.keep_until.map_or(Duration::ZERO, |until| until.since(now))
+    }
+}
+
+/// How often a claim is in, as the store is to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) entries: u32,
+    /// Rises with every telling, so that the latest counts, whichever arrives last.
+    pub(crate) change: u32,
+    /// How long it must last.
+    pub(crate) lease: Duration,
+}
+
+/// How an entry left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// While it was valid; the store is to be told.
+    Well(Leaving),
+    /// Too late; if others are still in, the store is to be told.
+    Lost(Loss, Option<Leaving>),
+}
+
+impl Hold {
+    /// One entry goes; `ghost` if its own request is unanswered.
+    pub(crate) fn leave(&self, number: u32, now: Moment, ghost: bool) -> Left {
+        let mut state = self.lock();
+        let over = match state.phase {
+            Phase::Lost(why) => Some(why),
+            Phase::Released => Some(Loss::LeaseEnded),
+            Phase::Held | Phase::Jeopardy => (now >= state.deadline).then(|| state.why_it_ends(now)),
+        };
+        let entry = match state.entries.iter().position(|entry| entry.number == number) {
+            Some(at) => state.entries.remove(at),
+            None => return Left::Lost(over.unwrap_or(Loss::LeaseEnded), None),
+        };
+        state.kept = state.kept.max(entry.keep_until);
+        // An entry that was seen to be lost has been taken out of the count then.
+        if let Some(why) = over.or(entry.lost) {
+            let mut afterthought = None;
+            if over.is_some() && matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+                // We are the first to see that the lease is over.
+                afterthought = state.afterthought();
+                state.lose(why);
+            }
+            drop(state);
+            // Out of the hold, the entry would not be signalled.
+            entry.tokens().for_each(CancellationToken::cancel);
+            self.changed.notify_waiters();
+            return Left::Lost(why, afterthought);
+        }
+        let cancel = ghost.then_some(GivenUp { entry: number, lease: entry.terms.lease });
+        let leaving = state.leaving(now, cancel);
+        if !ghost && now >= entry.deadline(state.deadline) {
+            drop(state);
+            entry.tokens().for_each(CancellationToken::cancel);
+            return Left::Lost(entry.why_it_ends(now), Some(leaving));
+        }
+        Left::Well(leaving)
+    }
+
+    /// Whether the last entry left well.
+    pub(crate) fn was_released(&self) -> bool {
+        self.lock().phase == Phase::Released
+    }
+
+    /// What to tell the store of how often the claim is in now; none if it is over.
+    pub(crate) fn tally(&self, now: Moment) -> Option<Tally> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.changes += 1;
+        Some(Tally { entries: state.count(), change: state.changes, lease: state.need(now) })
+    }
+
+    /// Its client closes: it is over for every entry, and this is what the store is to be told. None if it was over already.
+    pub(crate) fn close(&self) -> Option<Leaving> {
+        let mut state = self.lock();
+        if !matches!(state.phase, Phase::Held | Phase::Jeopardy) {
+            return None;
+        }
+        state.lose(Loss::Closed);
+        Some(state.last_leaving())
+    }
+
+    /// What the store is to be told to refuse, if one entry was given up and the claim stays in so often: all of the claim's if it
+    /// does not.
+    pub(crate) fn refuses(&self, GivenUp { entry, lease }: GivenUp, left: u32) -> Cancelled {
+        let spans = self.living.over((left > 0 && entry != FIRST_ENTRY).then_some(entry));
+        Cancelled { spans, remember: Cancelled::memory(lease) }
+    }
+
+    /// Whether every guard of it is gone.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.lock().entries.is_empty()
+    }
+}
