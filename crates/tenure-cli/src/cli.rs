@@ -53,7 +53,7 @@ A command that is stopped (Ctrl-Z) is renewed once more, and is killed if it is 
 What it leaves running in the background when it ends well goes on, without the lock.
 
 A policy has any of prefix, which goes before the keys, kind, enabled, lease, renew, renew_every, wait, retry, max_hold, \
-at_least and warn_after, each as the option is written: `lease = \"10s\"`, `renew = false`, `wait = \"0s\"` for --no-wait. \
+at_least, warn_after and warn_waiting_after, each as the option is written: `lease = \"10s\"`, `renew = false`, `wait = \"0s\"` for --no-wait. \
 With `enabled = false` the command runs without the lock, as if it had been typed without `tenure run`.
 
 A lock is a lease: it makes double work rare. \

@@ -3,6 +3,8 @@
 mod child;
 mod cli;
 mod commands;
+#[cfg(test)]
+mod documented;
 mod duration;
 mod exit;
 mod kind;

@@ -3,7 +3,7 @@
 use super::{check_key, leave, visitor};
 use crate::cli::Common;
 use crate::exit::{Failure, Reason};
-use crate::output::{Seen, Talk, holder, plain};
+use crate::output::{Seen, Talk, and_more, holder, plain};
 
 pub(crate) async fn run(common: &Common, talk: Talk, key: &str) -> Result<(), Failure> {
     check_key(key)?;
@@ -15,6 +15,6 @@ pub(crate) async fn run(common: &Common, talk: Talk, key: &str) -> Result<(), Fa
     };
     talk.show(&Seen::from(forced), |seen| {
         let holders: Vec<_> = seen.holders.iter().map(holder).collect();
-        format!("{} was taken from {}", plain(key), holders.join(" and "))
+        format!("{} was taken from {}{}", plain(key), holders.join(" and "), and_more(seen.more))
     })
 }

@@ -3,7 +3,7 @@
 use super::view::{Holder, Home, Seen, Voter};
 use crate::duration::spoken;
 use clap::builder::styling::Style;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How many characters of a cell are shown in a table.
 const WIDEST: usize = 200;
@@ -26,14 +26,20 @@ fn is_direction(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A holder in a few words: `backup.sh on web1 pid 4242`.
+/// A holder in a few words: `backup.sh on web1 pid 4242`, or until when one that is done keeps the lock taken.
 pub(crate) fn holder(holder: &Holder) -> String {
-    who(&holder.home, &holder.owner)
+    let who = who(&holder.home, &holder.owner);
+    let ends = holder
+        .ttl_ms
+        .filter(|_| holder.kept)
+        .and_then(|left| SystemTime::now().checked_add(Duration::from_millis(left)));
+    ends.map_or_else(|| who.clone(), |ends| format!("{who}, kept until {}", humantime::format_rfc3339_seconds(ends)))
 }
 
 fn who(home: &Home, owner: &str) -> String {
     let place = match (&home.host, home.pid) {
         (Some(host), Some(pid)) => format!("{host} pid {pid}"),
+        (Some(host), None) => host.clone(),
         // No card: another library's, or a client that is gone.
         _ => owner.to_owned(),
     };
@@ -49,11 +55,13 @@ pub(crate) fn waiting(seen: &Seen, position: Option<u32>) -> String {
     let place = position.map_or(String::new(), |position| format!(", place {position} in line"));
     let Some(first) = seen.holders.first() else { return format!("waiting for `{key}`{place}") };
     let held = first.held_ms.map_or(String::new(), |held| format!(" for {}", millis(held)));
-    let more = match seen.holders.len() {
-        1 => String::new(),
-        many => format!(" and {} more", many - 1),
-    };
+    let more = and_more(seen.more.saturating_add(u32::try_from(seen.holders.len() - 1).unwrap_or(u32::MAX)));
     format!("waiting for `{key}`, held by {}{held}{more}{place}", holder(first))
+}
+
+/// Those who are left out, if any are: ` and 3 more`.
+pub(crate) fn and_more(more: u32) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
 }
 
 fn millis(millis: u64) -> String {
@@ -87,14 +95,21 @@ impl Seen {
             };
             lines.push(format!("  holder   {}{times}", holder(one)));
             let held = one.held_ms.map_or(String::new(), |held| format!("held for {}, ", millis(held)));
-            let left = one.ttl_ms.map_or("no end was set".to_owned(), |left| format!("lease ends in {}", millis(left)));
+            let ends = if one.kept { "kept for another" } else { "lease ends in" };
+            let left = one.ttl_ms.map_or("no end was set".to_owned(), |left| format!("{ends} {}", millis(left)));
             lines.push(format!("           {held}{left}"));
+        }
+        if self.more > 0 {
+            lines.push(format!("  holder  {}", and_more(self.more)));
         }
         for (at, one) in self.line.iter().enumerate() {
             let (place, who) = (at + 1, who(&one.home, &one.owner));
             let side = if Some(&one.kind) == self.kind.as_ref() { String::new() } else { format!(" to {}", one.kind) };
             let waited = one.waited_ms.map_or(String::new(), |waited| format!(" for {}", millis(waited)));
             lines.push(format!("  in line  {place}. {who}, has waited{side}{waited}"));
+        }
+        if self.more_in_line > 0 {
+            lines.push(format!("  in line {}", and_more(self.more_in_line)));
         }
         for Voter { server, text, .. } in &self.votes {
             lines.push(format!("  server   {} {}", plain(server), plain(text)));
@@ -127,16 +142,18 @@ pub(crate) fn table(all: &[Seen]) -> String {
     }
     let heading = ["KEY", "KIND", "HOLDER", "HELD", "LEASE", "WAITING"].map(str::to_owned);
     let rows = all.iter().flat_map(|seen| {
-        seen.holders.iter().map(|one| {
+        let row = |who: String, held: Option<u64>, left: Option<u64>| {
             [
                 plain(&seen.key),
                 or_dash(seen.kind.clone()),
-                holder(one),
-                or_dash(one.held_ms.map(millis)),
-                or_dash(one.ttl_ms.map(millis)),
+                who,
+                or_dash(held.map(millis)),
+                or_dash(left.map(millis)),
                 or_dash(seen.waiters.map(|waiters| waiters.to_string())),
             ]
-        })
+        };
+        let more = (seen.more > 0).then(|| row(format!("and {} more", seen.more), None, None));
+        seen.holders.iter().map(move |one| row(holder(one), one.held_ms, one.ttl_ms)).chain(more)
     });
     let rows: Vec<_> = std::iter::once(heading).chain(rows).map(|row| row.map(clipped)).collect();
     let widths: Vec<_> =

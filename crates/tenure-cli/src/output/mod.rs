@@ -4,7 +4,7 @@ mod human;
 mod progress;
 mod view;
 
-pub(crate) use human::{holder, plain, table, waiting};
+pub(crate) use human::{and_more, holder, plain, table, waiting};
 pub(crate) use progress::{Spinner, bar};
 pub(crate) use view::{Seen, millis};
 

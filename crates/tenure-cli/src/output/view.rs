@@ -1,5 +1,5 @@
-//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…],"line":[…]}`, with `"votes":[…]`
-//! where a majority of several servers keeps it.
+//! A held lock as it is shown, and its JSON: `{"key","kind","token","waiters","holders":[…],"line":[…]}`, with
+//! `"more_holders"` and `"more_in_line"` where some are left out, and `"votes":[…]` where a majority of several servers keeps it.
 
 use serde::Serialize;
 use std::time::Duration;
@@ -16,8 +16,14 @@ pub(crate) struct Seen {
     /// None where the store cannot tell.
     pub(crate) waiters: Option<u32>,
     pub(crate) holders: Vec<Holder>,
+    /// How many more hold it.
+    #[serde(rename = "more_holders", skip_serializing_if = "is_none")]
+    pub(crate) more: u32,
     /// The first of those who stand in line, for a kind of lock that has one.
     pub(crate) line: Vec<Waiter>,
+    /// How many more stand in line.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) more_in_line: u32,
     /// What each of several servers says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) votes: Vec<Voter>,
@@ -70,6 +76,9 @@ pub(crate) struct Holder {
     pub(crate) ttl_ms: Option<u64>,
     /// For how long it has held, where the store can tell.
     pub(crate) held_ms: Option<u64>,
+    /// Whether it has left, and the lock is only kept taken (`--at-least`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) kept: bool,
     #[serde(flatten)]
     pub(crate) home: Home,
 }
@@ -77,7 +86,8 @@ pub(crate) struct Holder {
 impl Seen {
     pub(crate) fn free(key: &str) -> Self {
         let (holders, line, votes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders, line, votes }
+        let (more, more_in_line) = (0, 0);
+        Self { key: key.to_owned(), kind: None, token: None, waiters: None, holders, more, line, more_in_line, votes }
     }
 
     /// With what each of several servers says.
@@ -88,13 +98,18 @@ impl Seen {
 
 impl From<Held> for Seen {
     fn from(held: Held) -> Self {
+        let named = u32::try_from(held.line.len()).unwrap_or(u32::MAX);
+        // Where there is no line, nobody stands in it.
+        let in_line = held.waiters.filter(|_| named > 0).unwrap_or(0);
         Self {
             key: held.key.to_string(),
             kind: Some(held.kind.to_string()),
             token: held.holder().token,
             waiters: held.waiters,
             holders: held.holders.into_iter().map(Holder::from).collect(),
+            more: held.more,
             line: held.line.into_iter().map(Waiter::from).collect(),
+            more_in_line: in_line.saturating_sub(named),
             votes: held.votes.into_iter().map(Voter::from).collect(),
         }
     }
@@ -118,6 +133,7 @@ impl From<HeldBy> for Holder {
             count: holder.count,
             ttl_ms: holder.remaining.map(millis),
             held_ms: holder.held_for.map(millis),
+            kept: card.as_ref().is_some_and(Card::has_left),
             home: card.into(),
         }
     }
@@ -138,12 +154,18 @@ impl From<Option<Card>> for Home {
     fn from(card: Option<Card>) -> Self {
         match card {
             Some(card) => {
+                let pid = (!card.has_left()).then_some(card.pid);
                 let label = Some(card.label).filter(|label| !label.is_empty());
-                Self { host: Some(card.host), pid: Some(card.pid), label }
+                Self { host: Some(card.host), pid, label }
             }
             None => Self { host: None, pid: None, label: None },
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks like this")]
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 pub(crate) fn millis(length: Duration) -> u64 {

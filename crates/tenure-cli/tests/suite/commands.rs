@@ -1,7 +1,10 @@
 //! The commands that only look, and the one that takes away: what they print, for people and for programs.
 
-use crate::support::{Running, Said, Store, tenure};
+use crate::support::{PATIENCE, Running, Said, Store, tenure};
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
 
 crate::on_every_store!(
     inspect_has_the_shape_that_was_promised,
@@ -130,6 +133,20 @@ fn the_demo_sells_every_item_once(store: &Store) {
     assert!(!said.err.contains("buyers served"), "a bar was drawn on a pipe");
     let told = store.run(&["--format", "json", "demo", "--section", "2ms", "--buyers", "4", "--items", "2"]).json();
     assert_eq!((&told["sold"], &told["left"], &told["overlaps"]), (&2.into(), &0.into(), &0.into()), "{told}");
+}
+
+#[test]
+fn the_demo_says_how_far_it_is_also_to_a_log() {
+    let store = Store::sqlite();
+    let holder = store.hold("stock:PROD_001");
+    let mut demo = Running::start(store.tenure(&["demo", "--section", "1ms", "--buyers", "7", "--items", "3"]));
+    let (said, told) = mpsc::channel();
+    let stderr = BufReader::new(demo.child.stderr.take().unwrap());
+    thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+    assert!(told.recv_timeout(PATIENCE).unwrap().contains("7 buyers, 3 items"));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "tenure: served 0 of 7 buyers so far");
+    holder.signal("TERM");
+    assert_eq!(demo.end().code, 0);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn a_policy_that_makes_no_sense_is_refused() {
             "leese = '5s'",
             &[],
             "the policy cannot be read, correct line 1: unknown field `leese`, expected one of `prefix`, `kind`, `enabled`, \
-             `lease`, `renew`, `renew_every`, `wait`, `retry`, `max_hold`, `at_least`, `warn_after`",
+             `lease`, `renew`, `renew_every`, `wait`, `retry`, `max_hold`, `at_least`, `warn_after`, `warn_waiting_after`",
         ),
         (
             "renew = false\nrenew_every = '2s'",

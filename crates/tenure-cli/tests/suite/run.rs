@@ -292,16 +292,17 @@ fn a_command_that_fails_keeps_nobody_out(store: &Store) {
 
 fn a_lock_that_is_kept_shows_who_keeps_it(store: &Store) {
     let keeper = Running::start(store.tenure(&["run", "--at-least", "1m", "--label", "tick", "k", "--", "true"]));
-    let pid = keeper.child.id();
+    let dead = format!("pid {}", keeper.child.id());
     assert_eq!(keeper.end().code, 0);
     let seen = store.run(&["--format", "json", "inspect", "k"]).json();
     let one = &seen["holders"][0];
-    assert_eq!((&one["label"], &one["pid"]), (&"tick".into(), &pid.into()), "{seen}");
+    assert_eq!((&one["label"], &one["kept"]), (&"tick".into(), &true.into()), "{seen}");
+    assert!(one["host"].is_string() && one["pid"].is_null(), "{seen}");
     assert!((1..=60_000).contains(&one["ttl_ms"].as_u64().unwrap()), "{seen}");
-    let named = format!("pid {pid}");
     for args in [&["ls"][..], &["inspect", "k"], &["release", "--force", "k"]] {
         let shown = store.run(args).out;
-        assert!(shown.contains("tick on ") && shown.contains(&named), "{args:?}: {shown}");
+        let told = ["tick on ", ", kept until 20"].iter().all(|part| shown.contains(part));
+        assert!(told && !shown.contains(&dead), "{args:?}: {shown}");
     }
 }
 

@@ -1,13 +1,15 @@
 //! `tenure demo`: a hundred buyers race for fifty items, and one lock sees to it that each item is sold once.
 
+mod progress;
 mod sale;
 mod shop;
 mod verdict;
 
 use crate::cli::{Common, Demo};
 use crate::exit::{Failure, Reason};
-use crate::output::{self, Talk};
+use crate::output::Talk;
 use crate::store;
+use progress::Progress;
 use sale::Sale;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -41,9 +43,7 @@ pub(crate) async fn run(common: &Common, talk: Talk, args: &Demo) -> Result<Exit
         items: args.items,
         section: args.section,
     };
-    let bar = output::bar(talk, args.buyers);
-    let verdict = sale.hold(&bar).await?;
-    bar.finish_and_clear();
+    let verdict = sale.hold(Progress::new(talk, args.buyers)).await?;
     client.close(Duration::from_secs(5)).await?;
     talk.show(&verdict, ToString::to_string)?;
     Ok(if verdict.is_right() { ExitCode::SUCCESS } else { Reason::Nothing.code().into() })

@@ -1,9 +1,9 @@
 //! The sale: every buyer is a task of its own, and all of them want the same thing.
 
+use super::progress::Progress;
 use super::shop::Shop;
 use super::verdict::Verdict;
 use crate::exit::{Failure, Reason};
-use indicatif::ProgressBar;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure::{Error, Lock};
@@ -27,7 +27,7 @@ struct Visit {
 
 impl Sale {
     /// Lets all buyers in at once and waits until the last has gone.
-    pub(crate) async fn hold(&self, bar: &ProgressBar) -> Result<Verdict, Failure> {
+    pub(crate) async fn hold(&self, mut progress: Progress) -> Result<Verdict, Failure> {
         let shop = Arc::new(Shop::new(self.items));
         let began = Instant::now();
         let mut buyers = JoinSet::new();
@@ -35,12 +35,18 @@ impl Sale {
             buyers.spawn(visit(self.lock.clone(), Arc::clone(&shop), self.section));
         }
         let (mut sold, mut refused, mut longest_wait) = (0, 0, Duration::ZERO);
-        while let Some(visit) = buyers.join_next().await {
+        loop {
+            let visit = tokio::select! {
+                biased;
+                visit = buyers.join_next() => visit,
+                never = progress.tell() => match never {},
+            };
+            let Some(visit) = visit else { break };
             let visit =
                 visit.map_err(|error| Failure::new(Reason::Nothing, format!("a buyer came to grief: {error}")))??;
             *if visit.bought { &mut sold } else { &mut refused } += 1;
             longest_wait = longest_wait.max(visit.waited);
-            bar.inc(1);
+            progress.one_more();
         }
         Ok(Verdict {
             items: self.items,

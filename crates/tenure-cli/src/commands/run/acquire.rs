@@ -109,6 +109,9 @@ pub(in crate::commands) fn busy(seen: &Seen, waited: Duration) -> Failure {
         // Writing to a string does not fail.
         let _ = write!(message, " holder=`{}`{held}", holder(one));
     }
+    if seen.more > 0 {
+        let _ = write!(message, " more_holders={}", seen.more);
+    }
     Failure::new(Reason::NotAcquired, message)
 }
 
