@@ -1,6 +1,7 @@
 //! The latch: shut until it was counted down so often.
 
-use crate::acquire::Patience;
+use crate::acquire::{Patience, Wait};
+use crate::event::WaitEnd;
 use crate::inner::Inner;
 use crate::length::{Length, Spoken};
 use crate::supply::{checked, turned_down};
@@ -170,22 +171,44 @@ impl Latch {
     async fn wait_until(&self, patience: Patience) -> Result<(), Error> {
         let shared = &self.client.shared;
         let _attempt = shared.attempt()?;
-        let mut waiting = Waiting::new(shared.clock.now());
+        let (options, began) = (Options::new(), shared.clock.now());
+        let mut wait = Wait::new(&self.client, (Kind::Latch, &self.key), &options, None, began);
+        let outcome = self.wait_for_count(patience, Waiting::new(began), &mut wait).await;
+        wait.ends(WaitEnd::of(&outcome));
+        outcome?
+    }
+
+    /// Waits until it is open, or says that it was not in time.
+    async fn wait_for_count(
+        &self,
+        patience: Patience,
+        mut waiting: Waiting,
+        wait: &mut Wait<'_>,
+    ) -> Result<Result<(), Error>, Error> {
+        let shared = &self.client.shared;
         let mut watch: Option<Watch> = None;
         loop {
             shared.begin()?;
             let heard = watch.as_ref().map(Watch::epoch);
             if self.look(&mut waiting, patience).await? {
-                return Ok(());
+                return Ok(Ok(()));
             }
             if matches!(patience, Patience::Once) {
-                return self.gave_up(&waiting);
+                return self.gave_up(&waiting).map(Err);
+            }
+            if waiting.answered {
+                wait.begin_unknown();
             }
             let look_again = shared.clock.now().plus(SAFETY_POLL);
-            tokio::select! {
-                () = self.client.hub.news(&mut watch, Topic::of(Kind::Latch, &self.key), heard) => {}
-                () = shared.clock.sleep_until(look_again) => {}
-                () = patience.end(shared) => return self.gave_up(&waiting),
+            let called = async {
+                tokio::select! {
+                    () = self.client.hub.news(&mut watch, Topic::of(Kind::Latch, &self.key), heard) => true,
+                    () = shared.clock.sleep_until(look_again) => true,
+                    () = patience.end(shared) => false,
+                }
+            };
+            if !wait.endure(called).await {
+                return self.gave_up(&waiting).map(Err);
             }
         }
     }
@@ -214,14 +237,14 @@ impl Latch {
         }
     }
 
-    /// It was not open in time, or the client was closed.
-    fn gave_up(&self, waiting: &Waiting) -> Result<(), Error> {
+    /// It was not open in time, unless the store was silent or the client was closed.
+    fn gave_up(&self, waiting: &Waiting) -> Result<Error, Error> {
         self.client.shared.begin()?;
         if let Some(error) = &waiting.silence {
             return Err(Error::from_store(Some(&self.key), error.clone()));
         }
         let waited = self.client.shared.clock.now().since(waiting.began);
-        Err(Error::new(
+        Ok(Error::new(
             ErrorKind::Timeout,
             format!(
                 "the latch was not open in time, try again later or wait longer: waited={} still to count={}",

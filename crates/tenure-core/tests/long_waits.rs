@@ -30,7 +30,7 @@ struct Warnings(Mutex<mpsc::UnboundedSender<Warning>>);
 
 impl<S: Subscriber> Layer<S> for Warnings {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if *event.metadata().level() == Level::WARN {
+        if *event.metadata().level() <= Level::INFO {
             let mut warning = Warning::default();
             event.record(&mut warning);
             self.0.lock().unwrap().send(warning).unwrap();
@@ -142,6 +142,23 @@ async fn a_branch_that_waits_for_another_of_its_section_is_written_of() {
     });
     let warning = waits.warning().await;
     assert!(warning.0["message"].contains("this very process holds it"), "{warning:?}");
+}
+
+#[tokio::test]
+async fn who_waits_for_a_latch_is_written_of_with_its_count() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let (latch, mut waits, mut events) = (client.latch("a").unwrap(), Waits::new(), client.events());
+    latch.set(2).await.unwrap();
+    latch.down().await.unwrap();
+    let _held = hold(&client, "b").await.unwrap();
+    waits.for_end_of(async move { latch.wait().await.expect("it only waits") });
+    while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {}
+    clock.advance(Options::LONG_WAIT);
+    let warning = waits.warning().await;
+    let field = |name: &str| warning.0[name].as_str();
+    assert_eq!((field("key"), field("still_to_count"), field("held_here")), ("a", "1", "\"b\""));
+    assert!(field("message").contains("Latch::set"), "{warning:?}");
 }
 
 #[tokio::test]

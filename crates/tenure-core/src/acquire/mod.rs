@@ -11,10 +11,10 @@ mod way;
 pub(crate) use at_once::{AtOnce, at_once};
 pub(crate) use reenter::reenter;
 pub(crate) use seat::{Seat, Seats};
+pub(crate) use wait::Wait;
 
 use self::again::{Again, Schedule};
 use self::armed::Armed;
-use self::wait::Wait;
 use self::way::{Heard, Way};
 use crate::entry::{Terms, deadline};
 use crate::event::WaitEnd;

@@ -185,9 +185,7 @@ async fn wait_for_seat(
         }
         let again = if matches!(patience, Patience::Once) { Again::Never } else { schedule.next() };
         if !matches!(patience, Patience::Once) {
-            let (claim, _) = client.shared.fresh_claim(key, false);
-            wait.begin(&claim, None);
-            client.shared.busy.is_ours(key, clock.now());
+            wait.begin_unknown();
         }
         let called = async {
             match again {

@@ -9,13 +9,13 @@ use std::fmt::Write;
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tenure_kernel::{Busy, Claim, Holder, Key, Kind, Operation, Outcome};
+use tenure_kernel::{Busy, Claim, Counting, Holder, Key, Kind, Operation, Outcome};
 
 /// So many of this client's own locks are named at the most.
 const NAMED: usize = 5;
 
 /// A wait that may come. Nothing is heard of one that never [begins](Wait::begin).
-pub(super) struct Wait<'a> {
+pub(crate) struct Wait<'a> {
     client: &'a Inner,
     kind: Kind,
     key: &'a Key,
@@ -29,7 +29,7 @@ pub(super) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         client: &'a Inner,
         (kind, key): (Kind, &'a Key),
         options: &Options,
@@ -44,7 +44,7 @@ impl<'a> Wait<'a> {
 
     /// Subscribers hear once that this claim waits. Of a store that has not been asked yet, what others of this client were
     /// told last is said.
-    pub(super) fn begin(&mut self, claim: &Claim, busy: Option<&Busy>) {
+    pub(crate) fn begin(&mut self, claim: &Claim, busy: Option<&Busy>) {
         if self.claim.is_some() {
             return;
         }
@@ -58,13 +58,23 @@ impl<'a> Wait<'a> {
         });
     }
 
+    /// The same for one whom the store does not know as a claim.
+    pub(crate) fn begin_unknown(&mut self) {
+        let shared = &self.client.shared;
+        shared.busy.is_ours(self.key, shared.clock.now());
+        if self.claim.is_none() {
+            let (claim, _) = shared.fresh_claim(self.key, false);
+            self.begin(&claim, None);
+        }
+    }
+
     /// How it ends, when this is dropped.
-    pub(super) fn ends(&mut self, end: WaitEnd) {
+    pub(crate) fn ends(&mut self, end: WaitEnd) {
         self.end = end;
     }
 
     /// Waits, and warns when that takes long.
-    pub(super) async fn endure<T>(&self, waiting: impl Future<Output = T>) -> T {
+    pub(crate) async fn endure<T>(&self, waiting: impl Future<Output = T>) -> T {
         let warning = async {
             if !self.warned.load(Ordering::Relaxed) {
                 self.client.shared.clock.sleep_until(self.began.plus(self.warn_after)).await;
@@ -85,6 +95,9 @@ impl<'a> Wait<'a> {
         let shared = &self.client.shared;
         if !shared.busy.is_to_be_warned_of(self.key, shared.clock.now(), self.warn_after) {
             return;
+        }
+        if self.kind == Kind::Latch {
+            return self.speak_of_latch().await;
         }
         let holder = match shared.apply(self.kind, self.key, &Operation::Inspect, ASK_WHO).await {
             Ok(Outcome::Seen(Some(sight))) => sight.holders.into_iter().next(),
@@ -109,6 +122,26 @@ impl<'a> Wait<'a> {
         };
         let waited = shared.clock.now().since(self.began);
         tracing::warn!(key = %self.key, kind = %self.kind, ?waited, holder, held_here = held, "long wait for a lock: {advice}");
+    }
+
+    /// A latch says nothing of how long it takes to open, so that this is no warning.
+    async fn speak_of_latch(&self) {
+        let shared = &self.client.shared;
+        let look = Operation::Count(Counting::Look);
+        let left = match shared.apply(self.kind, self.key, &look, ASK_WHO).await {
+            Ok(Outcome::Latch(latch)) => Some(latch.count),
+            _ => None,
+        };
+        let (waited, held) = (shared.clock.now().since(self.began), self.held_here());
+        tracing::info!(
+            key = %self.key,
+            kind = %self.kind,
+            ?waited,
+            still_to_count = left,
+            held_here = held,
+            "long wait for a latch: look whether those who are to count it down still run, and whether they wait for a lock that is \
+             held here; `Latch::set` and `Latch::delete` mend its count"
+        );
     }
 
     /// Whether a holder is this very process, and what people know it by.

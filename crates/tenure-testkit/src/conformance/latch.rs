@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tenure_core::{Client, ErrorKind, Latch};
+use tenure_core::{Client, ErrorKind, Event, Kind, Latch, WaitEnd, What};
 
 cases!("latch":
     it_opens_when_it_was_counted_down,
@@ -21,6 +21,7 @@ cases!("latch":
     an_id_counts_once,
     it_is_not_counted_below_zero,
     a_wait_may_be_bounded,
+    every_wait_is_heard_of,
     nobody_hangs_when_nothing_is_heard,
     a_wait_ends_when_the_client_is_closed,
     one_who_gives_up_lets_the_others_look,
@@ -202,6 +203,40 @@ async fn a_wait_may_be_bounded(bench: &Bench) {
     latch.down().await.unwrap();
     soon("it is open", waiting).await.unwrap().unwrap();
     latch.wait_timeout(Duration::ZERO).await.unwrap();
+}
+
+async fn every_wait_is_heard_of(bench: &Bench) {
+    let (client, waiter) = (bench.client().await, bench.client().await);
+    let (latch, mut events) = (latch(bench, &waiter), waiter.events());
+    latch.wait().await.unwrap();
+    latch.set(1).await.unwrap();
+    assert_eq!(latch.wait_timeout(Duration::ZERO).await.unwrap_err().kind(), ErrorKind::Timeout);
+    // Nobody has waited so far.
+    assert_eq!(latch.wait_timeout(millis(300)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    let opened = wait_for(&latch).await;
+    let given_up = wait_for(&latch).await;
+    given_up.abort();
+    assert!(given_up.await.unwrap_err().is_cancelled());
+    let mut waits = Vec::new();
+    while waits.len() < 5 {
+        let event = soon("all waits begin, and two end", events.next()).await.unwrap();
+        assert_eq!((event.kind, event.key.as_str()), (Kind::Latch, latch.key().as_str()));
+        waits.push(event);
+    }
+    self::latch(bench, &client).down().await.unwrap();
+    soon("it is open", opened).await.unwrap().unwrap();
+    waits.push(soon("the last one ends", events.next()).await.unwrap());
+    let began: Vec<_> = waits.iter().filter(|event| matches!(event.what, What::Waiting { .. })).collect();
+    let ends = began.iter().map(|began| {
+        let is_of_it = |event: &&Event| event.claim == began.claim && matches!(event.what, What::Waited { .. });
+        match waits.iter().find(is_of_it).map(|event| &event.what) {
+            Some(What::Waited { waited, end }) => (*waited >= millis(300), *end),
+            _ => panic!("it does not end: {waits:?}"),
+        }
+    });
+    let ends: Vec<_> = ends.collect();
+    assert_eq!(ends[0], (true, WaitEnd::TimedOut), "{waits:?}");
+    assert_eq!((ends[1].1, ends[2].1), (WaitEnd::Obtained, WaitEnd::Cancelled), "{waits:?}");
 }
 
 async fn nobody_hangs_when_nothing_is_heard(bench: &Bench) {
