@@ -276,6 +276,17 @@ impl Operation {
         matches!(self, Self::Inspect | Self::Supply(Supplying::Look) | Self::Count(Counting::Look | Counting::Wait(_)))
     }
 
+    /// For how long something is held if it is granted or renewed.
+    pub fn lease(&self) -> Option<Duration> {
+        match self {
+            Self::Acquire { lease, .. }
+            | Self::Reenter { lease, .. }
+            | Self::Renew { lease, .. }
+            | Self::Take { lease, .. } => Some(*lease),
+            _ => None,
+        }
+    }
+
     /// Whether it may count the watermark up.
     pub fn counts(&self) -> bool {
         matches!(self, Self::Acquire { .. } | Self::Take { .. } | Self::Count(_))

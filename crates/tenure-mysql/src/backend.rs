@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Answers, Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal,
-    Sight, StoreError, StoreErrorKind, Wanted, keep_apart,
+    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
+    StoreError, StoreErrorKind, Wanted, keep_apart,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -24,7 +24,6 @@ pub struct MySql {
     address: String,
     pub(crate) desk: Arc<Desk>,
     runtime: Handle,
-    answers: Answers,
     /// Its end tells the runtime's thread that nobody needs it any more.
     _open: oneshot::Sender<()>,
 }
@@ -50,7 +49,7 @@ impl MySql {
         });
         thread.expect("the system has no more threads for this process");
         let runtime = told.recv().expect("the thread says so before anything else");
-        Self { address, desk, runtime, answers: Answers::default(), _open: open }
+        Self { address, desk, runtime, _open: open }
     }
 
     /// Does some work where the connections live. It is done to its end, also when nobody waits for it any more: a connection
@@ -60,7 +59,7 @@ impl MySql {
         within: Duration,
         work: impl Future<Output = Result<T, Failure>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (answer, answered) = self.answers.expect();
+        let (answer, answered) = self.desk.answers.expect();
         self.runtime.spawn(async move { answer.tell(work.await) });
         match tokio::time::timeout(within, answered).await {
             Ok(Some(done)) => done.map_err(|failure| {

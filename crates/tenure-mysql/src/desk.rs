@@ -12,7 +12,7 @@ use mysql_async::Opts;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pusher, StoreError, StoreErrorKind, Topic, report};
+use tenure_core::{Answers, Claim, Key, Kind, Outcome, Pusher, StoreError, StoreErrorKind, Topic, report};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -36,6 +36,7 @@ pub(crate) struct Desk {
     pusher: Mutex<Option<Pusher>>,
     /// Until when anything of ours may be held, of whatever kind.
     pub(crate) held: watch::Sender<Instant>,
+    pub(crate) answers: Answers,
 }
 
 #[derive(Default)]
@@ -59,6 +60,7 @@ impl Desk {
             state: Mutex::default(),
             pusher: Mutex::default(),
             held: watch::Sender::new(Instant::now()),
+            answers: Answers::new(),
         }
     }
 
@@ -94,7 +96,7 @@ impl Desk {
             return Err(StoreError::new(StoreErrorKind::Unexpected, "a step without an outcome").into());
         };
         self.tell(ask.key, &done);
-        if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&done.outcome, lease(ask.operation)) {
+        if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&done.outcome, ask.operation.lease()) {
             self.holds_for(lease);
         }
         Ok(done)
@@ -102,6 +104,7 @@ impl Desk {
 
     /// Something of ours is held for so long from now.
     pub(crate) fn holds_for(&self, lease: Duration) {
+        self.answers.holds_for(lease);
         let until = Instant::now() + lease;
         self.held.send_if_modified(|held| {
             let longer = until > *held;
@@ -221,16 +224,5 @@ impl Desk {
         let state = std::mem::take(&mut *self.state());
         drop(state);
         self.sides.close_all();
-    }
-}
-
-/// For how long something is held that is granted.
-fn lease(operation: &Operation) -> Option<Duration> {
-    match operation {
-        Operation::Acquire { lease, .. }
-        | Operation::Reenter { lease, .. }
-        | Operation::Renew { lease, .. }
-        | Operation::Take { lease, .. } => Some(*lease),
-        _ => None,
     }
 }

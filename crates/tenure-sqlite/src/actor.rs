@@ -28,7 +28,7 @@ type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 /// The handle to the thread, which starts with the first work and ends with the handle.
 pub(crate) struct Actor {
     lanes: Arc<Lanes>,
-    answers: Answers,
+    pub(crate) answers: Arc<Answers>,
 }
 
 struct Lanes {
@@ -50,7 +50,7 @@ impl Actor {
         let state =
             State { first: VecDeque::new(), second: VecDeque::new(), desk: Some(desk), started: false, ended: false };
         let lanes = Arc::new(Lanes { state: Mutex::new(state), changed: Condvar::new() });
-        Self { lanes, answers: Answers::default() }
+        Self { lanes, answers: Arc::default() }
     }
 
     /// Has some work done with the file, and waits for what came of it, for as long as it may take.

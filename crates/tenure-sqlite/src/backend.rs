@@ -2,6 +2,7 @@
 
 use crate::actor::{Actor, Lane};
 use crate::desk::Desk;
+use crate::file::File;
 use crate::machine::Machine;
 use crate::wakeups;
 use std::fmt;
@@ -74,18 +75,41 @@ impl Backend for Sqlite {
             Operation::Renew { .. } | Operation::Release { .. } => Lane::First,
             _ => Lane::Second,
         };
-        let (key, operation) = (key.clone(), operation.clone());
-        self.actor.ask(lane, within, move |file| file.apply(kind, &key, &operation)).await
+        let (key, operation, answers) = (key.clone(), operation.clone(), Arc::clone(&self.actor.answers));
+        let work = move |file: &mut File| {
+            let outcome = file.apply(kind, &key, &operation)?;
+            if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&outcome, operation.lease()) {
+                answers.holds_for(lease);
+            }
+            Ok(outcome)
+        };
+        self.actor.ask(lane, within, work).await
     }
 
     async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        let wanted = wanted.to_vec();
-        self.actor.ask(Lane::Second, within, move |file| file.acquire_all(&wanted)).await
+        let (wanted, answers) = (wanted.to_vec(), Arc::clone(&self.actor.answers));
+        let work = move |file: &mut File| {
+            let joint = file.acquire_all(&wanted)?;
+            if let Joint::Granted(_) = &joint {
+                for one in &wanted {
+                    answers.holds_for(one.lease);
+                }
+            }
+            Ok(joint)
+        };
+        self.actor.ask(Lane::Second, within, work).await
     }
 
     async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        let renewals = renewals.to_vec();
-        let held = self.actor.ask(Lane::First, within, move |file| file.renew(&renewals)).await?;
+        let (renewals, answers) = (renewals.to_vec(), Arc::clone(&self.actor.answers));
+        let work = move |file: &mut File| {
+            let held = file.renew(&renewals)?;
+            for one in &renewals {
+                answers.holds_for(one.lease);
+            }
+            Ok(held)
+        };
+        let held = self.actor.ask(Lane::First, within, work).await?;
         Ok(held.into_iter().map(Lasts::from).collect())
     }
 
