@@ -340,9 +340,9 @@ async fn a_read_write_lock_of_another_library_is_one() {
     let held = lock.read().inspect().await.unwrap().unwrap();
     assert_eq!((held.kind, held.holder().count, held.holder().token), (Kind::Read, 2, None));
     assert!(lock.read().try_lock().await.unwrap().is_none() && lock.write().try_lock().await.unwrap().is_none());
-    assert_eq!(lock.write().lock_timeout(ms(50)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(lock.write().lock_timeout(ms(300)).await.unwrap_err().kind(), ErrorKind::Timeout);
     for kind in [Kind::Reentrant, Kind::Simple, Kind::Fair] {
-        let error = client.lock_of(kind, "k").unwrap().lock_timeout(ms(50)).await.unwrap_err();
+        let error = client.lock_of(kind, "k").unwrap().lock_timeout(PATIENCE).await.unwrap_err();
         assert!(error.kind() == ErrorKind::Conflict && error.to_string().contains("held as=read"), "{kind}: {error}");
     }
     assert_eq!(contents(&server), before);
@@ -374,7 +374,7 @@ async fn what_only_looks_like_a_lock_of_ours_is_not_marked_by_those_who_wait() {
         let lock = client.lock("k").unwrap();
         for options in [Options::new(), Options::new().under(&outer.lineage())] {
             for (how, error) in [
-                ("waits", lock.lock_with(options.clone().wait(ms(50))).await.err()),
+                ("waits", lock.lock_with(options.clone().wait(PATIENCE)).await.err()),
                 ("asks", lock.try_lock_with(options).await.err()),
             ] {
                 match error {
@@ -389,7 +389,8 @@ async fn what_only_looks_like_a_lock_of_ours_is_not_marked_by_those_who_wait() {
     }
     for value in ["ab:1 2", &format!("{claim} 2 apples"), &format!("{claim} 2 \n"), &format!("{uuid}{claim} 2")] {
         server.command(&["SET", "s", value]);
-        client.simple("s").unwrap().lock_timeout(ms(50)).await.unwrap_err();
+        let error = client.simple("s").unwrap().lock_timeout(PATIENCE).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "`{value}`: {error}");
         let now: String = ask(&server, &["GET", "s"]);
         if now != *value {
             wrong.push(format!("`{value}` was changed to `{now}`"));
@@ -570,7 +571,7 @@ async fn secrets_are_never_shown() {
     let lock = client.lock("k").unwrap();
     let mut events = client.events();
     let guard = lock.lock_with(Options::new().lease(LEASE).no_renew()).await.unwrap();
-    fail("busy", lock.lock_timeout(ms(50)).await.unwrap_err());
+    fail("busy", lock.lock_timeout(ms(300)).await.unwrap_err());
     fail("options", lock.lock_with(Options::new().lease(ms(1))).await.unwrap_err());
     server.command(&["SET", "string", "x"]);
     fail("conflict", client.lock("string").unwrap().lock().await.unwrap_err());

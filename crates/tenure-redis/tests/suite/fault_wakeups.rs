@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, accepted, ask, backend, client, connections, eventually, lock_channels, ms, soon};
 use std::time::Instant;
-use tenure_core::{Client, Options};
+use tenure_core::{Client, ErrorKind, Options};
 use tenure_testkit::{FaultProxy, RedisServer};
 use tokio::task::JoinSet;
 
@@ -214,7 +214,8 @@ async fn waiters_that_gave_up_are_not_listened_for() {
     let (one, other) = (client(&server.url()).await, client(&server.url()).await);
     let _guard = one.lock("k").unwrap().lock().await.unwrap();
     for _ in 0..5 {
-        other.lock("k").unwrap().lock_timeout(ms(60)).await.unwrap_err();
+        let error = other.lock("k").unwrap().lock_timeout(ms(300)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "it never waited: {error}");
     }
     assert!(lock_channels(&server).len() <= 1);
     eventually("nothing is listened to any more", PATIENCE, || lock_channels(&server).is_empty()).await;
@@ -229,7 +230,8 @@ async fn a_client_that_is_gone_leaves_nothing() {
     for close in [false, true] {
         let client = client(&server.url()).await;
         let guard = client.lock("k").unwrap().lock().await.unwrap();
-        client.lock("k").unwrap().lock_timeout(ms(30)).await.unwrap_err();
+        let error = client.lock("k").unwrap().lock_timeout(ms(300)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "it never waited: {error}");
         eventually("the card is there", PATIENCE, || !server.keys("tenure:client:*").is_empty()).await;
         drop(guard);
         if close {

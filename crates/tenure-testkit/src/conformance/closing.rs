@@ -30,7 +30,7 @@ async fn assert_closed(bench: &Bench, client: &Client) {
     for error in [
         lock.lock().await.map(drop).unwrap_err(),
         lock.try_lock().await.map(drop).unwrap_err(),
-        lock.lock_timeout(millis(50)).await.map(drop).unwrap_err(),
+        lock.lock_timeout(LONG).await.map(drop).unwrap_err(),
         lock.inspect().await.map(drop).unwrap_err(),
         client.list("*").await.map(drop).unwrap_err(),
     ] {

@@ -122,7 +122,7 @@ async fn one_who_gave_up_is_passed_over(bench: &Bench) {
 async fn one_who_timed_out_leaves_the_line(bench: &Bench) {
     let (one, other) = (bench.client().await, bench.client().await);
     let guard = fair(bench, &one).lock().await.unwrap();
-    let error = fair(bench, &other).lock_timeout(millis(50)).await.unwrap_err();
+    let error = fair(bench, &other).lock_timeout(millis(300)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(error.holder().map(|holder| &holder.claim), Some(guard.claim()));
     let lock = fair(bench, &one);

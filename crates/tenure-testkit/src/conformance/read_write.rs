@@ -137,7 +137,7 @@ async fn a_lone_reader_becomes_a_writer(bench: &Bench) {
     let beside = rw(bench, &other).read().try_lock().await.unwrap().expect("nobody writes");
     assert!(reader.is_held() && beside.is_held());
     assert!(reader.try_upgrade().await.unwrap().is_none());
-    let options = Options::new().wait(millis(50));
+    let options = Options::new().wait(millis(300));
     assert_eq!(reader.upgrade_with(options).await.unwrap_err().kind(), ErrorKind::Timeout);
 }
 

@@ -116,7 +116,7 @@ async fn a_spawned_task_is_not_inside(bench: &Bench) {
         let lock = lock.clone();
         let outside = tokio::spawn(async move {
             assert!(current().is_none() && Owner::current().is_none());
-            lock.run_with(Options::new().wait(millis(50)), async { panic!("two are in at once") }).await
+            lock.run_with(Options::new().wait(millis(300)), async { panic!("two are in at once") }).await
         });
         outside.await.unwrap().unwrap_err().kind()
     });
@@ -246,9 +246,10 @@ async fn a_section_that_is_not_let_in_runs_nothing(bench: &Bench) {
     let other = if bench.kind() == Kind::Fair { Kind::Reentrant } else { Kind::Fair };
     let conflicting = client.lock_of(other, &bench.key("a")).unwrap();
     for (options, lock, expected) in [
-        (Options::new().wait(millis(20)), &lock, ErrorKind::Timeout),
+        (Options::new().wait(millis(300)), &lock, ErrorKind::Timeout),
         (Options::new().retry(polls), &lock, ErrorKind::Timeout),
-        (Options::new().wait(millis(20)), &conflicting, ErrorKind::Conflict),
+        // Said at once: nothing that is waited for would change it.
+        (Options::new().wait(millis(60_000)), &conflicting, ErrorKind::Conflict),
         (Options::new().lease(millis(1)), &lock, ErrorKind::Invalid),
     ] {
         assert_eq!(soon("the refusal", lock.run_with(options, body())).await.unwrap_err().kind(), expected);
@@ -379,7 +380,7 @@ async fn another_client_is_somebody_else(bench: &Bench) {
     let (lock, other) = (bench.lock("a").await, bench.lock("a").await);
     let section = lock.run(async {
         let refused = async { panic!("two are in at once") };
-        other.run_with(Options::new().wait(millis(30)), refused).await.unwrap_err().kind()
+        other.run_with(Options::new().wait(millis(300)), refused).await.unwrap_err().kind()
     });
     assert_eq!(section.await.unwrap(), ErrorKind::Timeout);
 }

@@ -519,7 +519,7 @@ async fn permits_that_were_taken_by_force_are_lost(bench: &Bench) {
 async fn a_time_out_says_who_has_them(bench: &Bench) {
     let (client, semaphore) = (bench.client().await, of(bench, 1).await);
     let guard = semaphore.acquire().await.unwrap();
-    let error = self::semaphore(bench, &client).acquire_timeout(millis(60)).await.unwrap_err();
+    let error = self::semaphore(bench, &client).acquire_timeout(millis(300)).await.unwrap_err();
     assert_eq!((error.kind(), error.holder().map(|holder| &holder.claim)), (ErrorKind::Timeout, Some(guard.claim())));
     assert!(error.to_string().starts_with("there were too few permits in time"), "{error}");
     eventually("nobody waits", async || semaphore.inspect().await.unwrap().unwrap().line.is_empty()).await;
