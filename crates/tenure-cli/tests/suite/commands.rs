@@ -19,7 +19,7 @@ crate::on_every_store!(
 
 fn inspect_has_the_shape_that_was_promised(store: &Store) {
     let holder = store.hold("k");
-    let seen = store.run(&["--format", "json", "inspect", "k"]).json();
+    let seen = store.seen_by_name("k");
     let keys = |value: &serde_json::Value| {
         let mut keys: Vec<_> = value.as_object().unwrap().keys().cloned().collect();
         keys.sort_unstable();
@@ -85,6 +85,7 @@ fn ls_takes_patterns(store: &Store) {
 fn a_forced_release_says_from_whom(store: &Store) {
     let holder = store.hold("k");
     let pid = holder.child.id();
+    store.seen_by_name("k");
     let forced = store.run(&["release", "--force", "k"]);
     assert_eq!(forced.code, 0, "{forced:?}");
     assert!(forced.out.starts_with("k was taken from sh on "), "{forced:?}");
@@ -95,6 +96,7 @@ fn a_forced_release_says_from_whom(store: &Store) {
     assert!(again.err.contains("nobody holds the lock: key=`k`"), "{again:?}");
 
     let holder = store.hold("k");
+    store.seen_by_name("k");
     let forced = store.run(&["--format", "json", "release", "--force", "k"]).json();
     assert_eq!(forced["holders"][0]["pid"], holder.child.id());
     assert_eq!(holder.end().code, 73);

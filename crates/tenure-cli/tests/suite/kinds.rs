@@ -49,7 +49,7 @@ fn the_line_is_seen(store: &Store) {
     holder.line();
     let waiter = Running::start(store.tenure(&["run", "--kind", "fair", "--label", "next", "k", "--", "true"]));
     eventually("it stands in line", || seen(store)["line"].as_array().unwrap().len() == 1);
-    let found = seen(store);
+    let found = store.seen_by_name("k");
     let one = &found["line"][0];
     assert_eq!((&one["kind"], &one["pid"], &one["label"]), (&"fair".into(), &waiter.child.id().into(), &"next".into()));
     assert!(one["waited_ms"].is_u64() && one["owner"].is_string() && one["host"].is_string(), "{found}");

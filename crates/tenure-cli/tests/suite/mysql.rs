@@ -110,7 +110,7 @@ fn a_key_is_a_key_whatever_is_in_it() {
     expected.sort_unstable();
     assert_eq!(listed, expected);
     for (key, holder) in keys.into_iter().zip(holders) {
-        let seen = store.run(&["--format", "json", "inspect", key]).json();
+        let seen = store.seen_by_name(key);
         assert_eq!(seen["holders"][0]["pid"], holder.child.id(), "{key}");
         assert_eq!(store.run(&["run", "--no-wait", key, "--", "true"]).code, 75, "{key}");
         assert_eq!(store.run(&["release", "--force", key]).code, 0, "{key}");

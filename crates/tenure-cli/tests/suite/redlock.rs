@@ -1,6 +1,6 @@
 //! A majority of Redis servers, as the command shows it.
 
-use crate::support::{Running, Said, eventually, tenure};
+use crate::support::{Running, Said, are_known, eventually, tenure};
 use serde_json::Value;
 use std::process::Stdio;
 use tenure_testkit::RedisServer;
@@ -58,6 +58,7 @@ fn what_each_server_says_is_shown() {
     let free = said(&url, &["inspect", "k"]);
     assert!(free.out.starts_with("k is free\n") && free.out.matches("says it is free").count() == 3, "{free:?}");
     let holder = hold(&url, "k");
+    eventually("the holder is known by name", || are_known(&said(&url, &["--format", "json", "inspect", "k"]).json()));
     servers[1].kill();
     let seen = said(&url, &["--format", "json", "inspect", "k"]).json();
     assert_eq!(seen["holders"][0]["pid"], holder.child.id());

@@ -117,7 +117,7 @@ fn the_label_is_what_others_see(store: &Store) {
     let args = ["run", "--label", "nightly \u{1b}[31mbackup", "k", "--", "sh", "-c", "echo in; exec sleep 1000"];
     let mut holder = Running::start(store.tenure(&args));
     assert_eq!(holder.line(), "in");
-    let seen = store.run(&["--format", "json", "inspect", "k"]).json();
+    let seen = store.seen_by_name("k");
     assert_eq!(seen["holders"][0]["label"], "nightly \u{1b}[31mbackup");
     assert_eq!(seen["holders"][0]["pid"], holder.child.id());
     // On a screen, other people's text plays no tricks.
@@ -243,7 +243,7 @@ fn a_nested_run_of_another_key_changes_nothing(store: &Store) {
 
 fn a_simple_lock_lets_its_holder_in_once(store: &Store) {
     let (outer, owner) = owner(store, "simple");
-    let seen = store.run(&["--format", "json", "inspect", "k"]).json();
+    let seen = store.seen_by_name("k");
     assert_eq!((&seen["kind"], &seen["holders"][0]["pid"]), (&"simple".into(), &outer.child.id().into()), "{seen}");
     // It would wait for itself for ever.
     let mut nested = store.tenure(&["run", "--kind", "simple", "k", "--", "true"]);

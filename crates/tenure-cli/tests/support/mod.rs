@@ -5,6 +5,7 @@
 
 pub mod pty;
 
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
@@ -92,6 +93,12 @@ impl Store {
         !seen.json()["holders"].as_array().unwrap().is_empty()
     }
 
+    /// What is seen of a lock, once all who hold it or stand in line are known by name: each says who it is a moment after it came.
+    pub fn seen_by_name(&self, key: &str) -> Value {
+        let seen = || self.run(&["--format", "json", "inspect", key]).json();
+        within("all are known by name", || Some(seen()).filter(are_known))
+    }
+
     /// How many clients wait for a re-entrant lock. Who waits for a row in MySQL is known to the server alone.
     pub fn waiters(&self, key: &str) -> Option<u64> {
         let counted = self.run(&["--format", "json", "inspect", key]).json()["waiters"].as_u64();
@@ -114,6 +121,12 @@ impl Store {
         assert_eq!(holder.line(), "in");
         holder
     }
+}
+
+/// Whether all who hold a lock, and all who stand in line for it, are known by name.
+pub fn are_known(seen: &Value) -> bool {
+    let are_known = |who: &str| seen[who].as_array().is_some_and(|all| all.iter().all(|one| one["host"].is_string()));
+    are_known("holders") && are_known("line")
 }
 
 /// Makes every case a test on every store.

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tenure_core::{Client, ErrorKind, Event, Kind, Latch, WaitEnd, What};
+use tenure_core::{Client, ErrorKind, Kind, Latch, WaitEnd, What};
 
 cases!("latch":
     it_opens_when_it_was_counted_down,
@@ -208,35 +208,36 @@ async fn a_wait_may_be_bounded(bench: &Bench) {
 async fn every_wait_is_heard_of(bench: &Bench) {
     let (client, waiter) = (bench.client().await, bench.client().await);
     let (latch, mut events) = (latch(bench, &waiter), waiter.events());
+    let mut next = async |what| {
+        let event = soon(what, events.next()).await.unwrap();
+        assert_eq!((event.kind, event.key.as_str()), (Kind::Latch, latch.key().as_str()));
+        event
+    };
+    // Neither of these two waits.
     latch.wait().await.unwrap();
     latch.set(1).await.unwrap();
     assert_eq!(latch.wait_timeout(Duration::ZERO).await.unwrap_err().kind(), ErrorKind::Timeout);
-    // Nobody has waited so far.
     assert_eq!(latch.wait_timeout(millis(300)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    let began = next("a wait begins").await;
+    assert!(matches!(began.what, What::Waiting { .. }), "{began:?}");
+    let ended = next("it ends").await;
+    let timed_out = matches!(ended.what, What::Waited { waited, end: WaitEnd::TimedOut } if waited >= millis(300));
+    assert!(timed_out && ended.claim == began.claim, "{began:?} {ended:?}");
     let opened = wait_for(&latch).await;
+    let first = next("one waits until it is open").await;
+    assert!(matches!(first.what, What::Waiting { .. }), "{first:?}");
     let given_up = wait_for(&latch).await;
+    let second = next("another one waits").await;
+    assert!(matches!(second.what, What::Waiting { .. }), "{second:?}");
     given_up.abort();
-    assert!(given_up.await.unwrap_err().is_cancelled());
-    let mut waits = Vec::new();
-    while waits.len() < 5 {
-        let event = soon("all waits begin, and two end", events.next()).await.unwrap();
-        assert_eq!((event.kind, event.key.as_str()), (Kind::Latch, latch.key().as_str()));
-        waits.push(event);
-    }
+    let ended = next("it is given up").await;
+    let cancelled = matches!(ended.what, What::Waited { end: WaitEnd::Cancelled, .. });
+    assert!(cancelled && ended.claim == second.claim, "{second:?} {ended:?}");
     self::latch(bench, &client).down().await.unwrap();
+    let ended = next("it opens").await;
+    let obtained = matches!(ended.what, What::Waited { end: WaitEnd::Obtained, .. });
+    assert!(obtained && ended.claim == first.claim, "{first:?} {ended:?}");
     soon("it is open", opened).await.unwrap().unwrap();
-    waits.push(soon("the last one ends", events.next()).await.unwrap());
-    let began: Vec<_> = waits.iter().filter(|event| matches!(event.what, What::Waiting { .. })).collect();
-    let ends = began.iter().map(|began| {
-        let is_of_it = |event: &&Event| event.claim == began.claim && matches!(event.what, What::Waited { .. });
-        match waits.iter().find(is_of_it).map(|event| &event.what) {
-            Some(What::Waited { waited, end }) => (*waited >= millis(300), *end),
-            _ => panic!("it does not end: {waits:?}"),
-        }
-    });
-    let ends: Vec<_> = ends.collect();
-    assert_eq!(ends[0], (true, WaitEnd::TimedOut), "{waits:?}");
-    assert_eq!((ends[1].1, ends[2].1), (WaitEnd::Obtained, WaitEnd::Cancelled), "{waits:?}");
 }
 
 async fn nobody_hangs_when_nothing_is_heard(bench: &Bench) {
