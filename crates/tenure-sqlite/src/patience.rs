@@ -63,13 +63,13 @@ mod tests {
         let began = Instant::now();
         let ticket = Arc::new(Ticket::default());
         let mut looks = 0;
-        with(began + Duration::from_millis(20), &ticket, || {
+        with(began + Duration::from_millis(500), &ticket, || {
             while wait(looks) {
                 looks += 1;
             }
         });
         let took = began.elapsed();
-        assert!(took >= Duration::from_millis(20) && took < Duration::from_secs(2), "{took:?}");
+        assert!(took >= Duration::from_millis(500) && took < Duration::from_secs(30), "{took:?}");
         assert!(looks > 5, "{looks}");
         ticket.give_up();
         with(Instant::now() + Duration::from_secs(60), &ticket, || assert!(!wait(0)));

@@ -74,13 +74,12 @@ pub async fn race(url: &str, store: impl Fn(&str) -> Store) -> usize {
         });
         id
     };
-    let mut takers: Vec<u32> = (0..PROCESSES).map(|_| start()).collect();
+    let mut takers = Takers((0..PROCESSES).map(|_| start()).collect());
     let mut killed: HashMap<u32, u64> = HashMap::new();
     let mut kill = |id: u32| {
         // Before: whoever is killed is in until then at the most.
         killed.insert(id, boottime_now());
-        let pid = rustix::process::Pid::from_raw(i32::try_from(id).expect("a pid")).expect("a pid");
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+        self::kill(id).expect("it runs");
     };
     // Tokens are counted for the whole store: they tell what was granted before, and what after.
     let marker = client.simple("marker").expect("a key");
@@ -90,8 +89,8 @@ pub async fn race(url: &str, store: impl Fn(&str) -> Store) -> usize {
         while began.elapsed() < KILLING {
             // Some of them die in the middle of something.
             tokio::time::sleep(Duration::from_millis(fastrand::u64(100..500))).await;
-            let at = fastrand::usize(..takers.len());
-            kill(std::mem::replace(&mut takers[at], start()));
+            let at = fastrand::usize(..PROCESSES);
+            kill(std::mem::replace(&mut takers.0[at], start()));
         }
         tokio::time::sleep(PHASE.saturating_sub(began.elapsed())).await;
         for change in [None, Some(permits)] {
@@ -102,7 +101,7 @@ pub async fn race(url: &str, store: impl Fn(&str) -> Store) -> usize {
         }
     }
     tokio::time::sleep(KILLING).await;
-    takers.into_iter().for_each(&mut kill);
+    std::mem::take(&mut takers.0).into_iter().for_each(&mut kill);
     let dead = Instant::now();
     while semaphore.available().await.expect("an answer") < i64::from(PERMITS) {
         assert!(dead.elapsed() < LEASE + PATIENCE, "permits are missing after {:?}", dead.elapsed());
@@ -116,6 +115,22 @@ pub async fn race(url: &str, store: impl Fn(&str) -> Store) -> usize {
     assert!((1..=FEWER as usize).contains(&most), "{most} of {FEWER} permits were taken at once");
     client.close(Duration::from_secs(5)).await.expect("a clean close");
     holds.len()
+}
+
+/// Processes that go on until they are killed, also if the race fails.
+struct Takers(Vec<u32>);
+
+impl Drop for Takers {
+    fn drop(&mut self) {
+        for id in &self.0 {
+            let _ = kill(*id);
+        }
+    }
+}
+
+fn kill(id: u32) -> rustix::io::Result<()> {
+    let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL)
 }
 
 /// Every hold once, with the end that was told, or that death set.
