@@ -1,13 +1,12 @@
 //! The memory backend: the kernel under a mutex, for tests, examples and single processes.
 
-use crate::wakeups::{Interest, Pusher, Topic};
-use crate::{
-    Backend, Card, Clock, Guarantee, Joint, Label, Lasts, ManualClock, Moment, Port, Renewal, StoreError, Wanted,
-};
+use crate::records::{Done, Entry, Liveness, Loaded, Page, Records, run};
+use crate::wakeups::{Interest, Pusher};
+use crate::{Applied, Batch, Card, Clock, Guarantee, Label, ManualClock, Moment, Port, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Pattern, Record, Sight, Stepped, Time, Token, step};
+use tenure_kernel::{Key, Kind, Operation, Record, Time, Token, step};
 
 /// A store in this process's memory. Clones are the same store.
 ///
@@ -72,15 +71,19 @@ impl Memory {
         Time::from_micros(0).plus(self.0.zero + self.0.clock.now().since_zero())
     }
 
-    fn step(&self, state: &mut State, kind: Kind, key: &Key, operation: &Operation) -> (Outcome, Vec<Claim>) {
-        let record = state.records.remove(key).unwrap_or_default();
-        let Stepped { record, watermark, outcome, called } = step(kind, record, operation, self.now(), state.watermark);
-        state.watermark = watermark;
-        if !record.is_empty() {
-            state.records.insert(key.clone(), record);
-            self.sweep(state);
+    fn run(&self, state: &mut State, batch: Batch<'_>) -> Done {
+        let keys = batch.keys();
+        let load = |key: &&Key| Entry::new(state.records.remove(*key).unwrap_or_default(), state.watermark);
+        let loaded = Loaded { entries: keys.iter().map(load).collect(), now: self.now(), liveness: Liveness::Leases };
+        let mut done = run(batch, loaded);
+        state.watermark = done.watermark();
+        for (key, entry) in keys.into_iter().zip(done.entries.drain(..)) {
+            if !entry.record.is_empty() {
+                state.records.insert(key.clone(), entry.record);
+            }
         }
-        (outcome, called)
+        self.sweep(state);
+        done
     }
 
     /// Forgets what ended while nobody looked, whenever the records have doubled since the last time.
@@ -103,7 +106,7 @@ impl Default for Memory {
     }
 }
 
-impl Backend for Memory {
+impl Records for Memory {
     fn label(&self) -> Label {
         Self::LABEL
     }
@@ -120,93 +123,23 @@ impl Backend for Memory {
         Ok(())
     }
 
-    async fn apply(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        _within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        let (outcome, called, listeners) = {
+    async fn transact(&self, batch: Batch<'_>, _within: Duration) -> Result<Applied, StoreError> {
+        let (Done { applied, notices, .. }, listeners) = {
             let mut state = self.lock();
-            let (outcome, called) = self.step(&mut state, kind, key, operation);
-            let freed = matches!(outcome, Outcome::Released | Outcome::Left | Outcome::Forced(Some(_)))
-                || outcome.concerns_all();
-            let listeners = if freed || !called.is_empty() { state.listeners.clone() } else { Vec::new() };
-            (outcome, called, listeners)
+            let done = self.run(&mut state, batch);
+            let listeners = if done.notices.is_empty() { Vec::new() } else { state.listeners.clone() };
+            (done, listeners)
         };
         for listener in &listeners {
-            listener.wake(&Topic::of(heard_as(kind, &outcome), key));
-            for claim in &called {
-                listener.call(claim);
-            }
-            if let Outcome::Forced(Some(sight)) = &outcome {
-                sight.holders.iter().for_each(|holder| listener.forced(&holder.claim));
-            }
+            notices.tell(listener);
         }
-        Ok(outcome)
+        Ok(applied)
     }
 
-    async fn acquire_all(&self, wanted: &[Wanted], _within: Duration) -> Result<Joint, StoreError> {
-        let (joint, called, listeners) = {
-            let mut state = self.lock();
-            let before: Vec<Option<Record>> = wanted.iter().map(|one| state.records.get(&one.key).cloned()).collect();
-            let watermark = state.watermark;
-            let (mut grants, mut called, mut in_the_way) = (Vec::with_capacity(wanted.len()), Vec::new(), None);
-            for (at, one) in wanted.iter().enumerate() {
-                match self.step(&mut state, one.kind, &one.key, &one.operation()) {
-                    (Outcome::Granted(grant), turns) => {
-                        grants.push(grant);
-                        called.extend(turns);
-                    }
-                    (other, _) => {
-                        in_the_way = Some(Joint::InTheWay { at, answer: Ok(other) });
-                        break;
-                    }
-                }
-            }
-            match in_the_way {
-                None => (Joint::Granted(grants), called, state.listeners.clone()),
-                Some(joint) => {
-                    // As if nobody had asked, whoever was called on the way included.
-                    state.watermark = watermark;
-                    for (one, record) in wanted.iter().zip(before) {
-                        match record {
-                            Some(record) => drop(state.records.insert(one.key.clone(), record)),
-                            None => drop(state.records.remove(&one.key)),
-                        }
-                    }
-                    (joint, Vec::new(), Vec::new())
-                }
-            }
-        };
-        for listener in &listeners {
-            for claim in &called {
-                listener.call(claim);
-            }
-        }
-        Ok(joint)
-    }
-
-    async fn renew(&self, renewals: &[Renewal], _within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        let mut state = self.lock();
-        let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
-            let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-            Lasts::from(self.step(&mut state, *kind, key, &operation).0 == Outcome::Renewed)
-        };
-        Ok(renewals.iter().map(renew).collect())
-    }
-
-    async fn list(&self, pattern: &Pattern, _within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
-        let mut state = self.lock();
-        let keys: Vec<Key> = state.records.keys().filter(|key| pattern.matches(key.as_str())).cloned().collect();
-        Ok(keys
-            .into_iter()
-            .filter_map(|key| match self.step(&mut state, Kind::Reentrant, &key, &Operation::Inspect).0 {
-                Outcome::Seen(Some(sight)) => Some((key, sight)),
-                _ => None,
-            })
-            .collect())
+    async fn page(&self, _after: Option<Vec<u8>>, _within: Duration) -> Result<Page, StoreError> {
+        let entry = |(key, record): (&Key, &Record)| (key.clone(), Entry::new(record.clone(), 0));
+        let entries = self.lock().records.iter().map(entry).collect();
+        Ok(Page { entries, now: self.now(), liveness: Liveness::Leases, next: None })
     }
 
     async fn announce(&self, client: &str, card: &Card, keep: Duration, _within: Duration) -> Result<(), StoreError> {
@@ -226,10 +159,6 @@ impl Backend for Memory {
         Ok(self.lock().cards.get(client).filter(|(_, until)| *until > now).map(|(card, _)| card.clone()))
     }
 
-    fn calls_apart(&self, _: Kind) -> bool {
-        false
-    }
-
     async fn listen(&self, mut port: Port) {
         let listening = Listening { store: self, pusher: port.pusher() };
         self.lock().listeners.push(listening.pusher.clone());
@@ -241,12 +170,6 @@ impl Backend for Memory {
             }
         }
     }
-}
-
-/// As what those who wait without a place in line hear of it.
-fn heard_as(kind: Kind, outcome: &Outcome) -> Kind {
-    let kind = if let Outcome::Forced(Some(sight)) = outcome { sight.kind } else { kind };
-    if matches!(kind, Kind::Permits | Kind::Latch) { kind } else { Kind::Reentrant }
 }
 
 /// A client that listens, until it is gone.
@@ -270,8 +193,9 @@ impl std::fmt::Debug for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wakeups::Hub;
-    use tenure_kernel::Stay;
+    use crate::wakeups::{Hub, Topic};
+    use crate::{Backend, Step};
+    use tenure_kernel::{Claim, Outcome, Stay};
 
     #[test]
     fn locks_that_ended_unseen_do_not_pile_up() {
@@ -281,8 +205,8 @@ mod tests {
             let lease = Duration::from_secs(1);
             let claim = Claim::new("c", number);
             let operation = Operation::Acquire { claim, under: Vec::new(), lease, stay: Stay::No };
-            let mut state = store.lock();
-            store.step(&mut state, Kind::Simple, &Key::new(&format!("key {number}")).unwrap(), &operation);
+            let step = Step::new(Kind::Simple, &Key::new(&format!("key {number}")).unwrap(), operation);
+            store.run(&mut store.lock(), Batch::one(&step));
             clock.advance(Duration::from_millis(10));
         }
         assert!(store.lock().records.len() <= SWEEP_FROM, "a hundred are held, the others ended");
@@ -292,9 +216,9 @@ mod tests {
     #[tokio::test]
     async fn who_waits_is_woken_when_a_claim_leaves_others_in() {
         let (store, key) = (Memory::new(), Key::new("k").unwrap());
-        let (hub, port) = Hub::new("c", store.clock(), |_| {});
+        let (hub, port) = Hub::new("c", Backend::clock(&store), |_| {});
         let listens = store.clone();
-        let listening = tokio::spawn(async move { listens.listen(port).await });
+        let listening = tokio::spawn(async move { Backend::listen(&listens, port).await });
         let watch = hub.watch(Topic::of(Kind::Reentrant, &key));
         watch.live().await;
         let lease = Duration::from_secs(60);
@@ -305,7 +229,7 @@ mod tests {
             lease,
             stay: Stay::No,
         };
-        let apply = async |operation| store.apply(Kind::Reentrant, &key, &operation, lease).await.unwrap();
+        let apply = async |operation| store.apply_one(Kind::Reentrant, &key, &operation, lease).await.unwrap();
         assert!(matches!(apply(acquire(&outer, &[])).await, Outcome::Granted(_)));
         assert!(matches!(apply(acquire(&inner, std::slice::from_ref(&outer))).await, Outcome::Granted(_)));
         let heard = watch.epoch();

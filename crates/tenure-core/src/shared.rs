@@ -11,7 +11,7 @@ use crate::origin::Origin;
 use crate::report::report;
 use crate::signals::Signals;
 use crate::wakeups::{Pusher, Topic};
-use crate::{Card, Clock, Error, ErrorKind, Moment, StoreError};
+use crate::{Applied, Batch, Card, Clock, Error, ErrorKind, Moment, Step, StoreError};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -195,13 +195,19 @@ impl Shared {
         operation: &Operation,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        let outcome = self.backend.apply(kind, key, operation, within).await.inspect(|_| self.heard_from_store())?;
+        let step = Step::new(kind, key, operation.clone());
+        let outcome = self.apply_batch(Batch::one(&step), within).await?.single()?;
         let releases =
             matches!(operation, Operation::Release { .. } | Operation::GiveBack { .. } | Operation::ForceRelease);
         if let Some(pusher) = self.own_releases.get().filter(|_| releases) {
             pusher.wake(&Topic::of(kind, key));
         }
         Ok(outcome)
+    }
+
+    /// Has the store do several things in one call.
+    pub(crate) async fn apply_batch(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        self.backend.apply(batch, within).await.inspect(|_| self.heard_from_store())
     }
 
     /// Whether the store tells of releases.

@@ -9,12 +9,13 @@ use crate::janitor::Chore;
 use crate::report::report;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
-use crate::{Lasts, Moment, Options, Renewal, StoreError};
+use crate::{Applied, Batch, Moment, Options, Step, StoreError, StoreErrorKind};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_kernel::{Operation, Outcome};
 
 /// No renewal is waited for longer than this; a shorter lease shortens it to a third of that.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Flight {
     holds: Vec<(Arc<Hold>, Duration)>,
     sent: Moment,
-    result: Result<Vec<Lasts>, StoreError>,
+    result: Result<Applied, StoreError>,
 }
 
 /// Looks after a client's holds until dropped.
@@ -79,7 +80,7 @@ fn in_batches(mut renewals: Vec<(Arc<Hold>, Duration)>) -> Vec<Vec<(Arc<Hold>, D
     let mut batches: Vec<Vec<(Arc<Hold>, Duration)>> = Vec::new();
     for (hold, lease) in renewals {
         match batches.last_mut() {
-            Some(batch) if batch.len() < Renewal::BATCH && lease <= batch[0].1 * 4 => batch.push((hold, lease)),
+            Some(batch) if batch.len() < Batch::MOST && lease <= batch[0].1 * 4 => batch.push((hold, lease)),
             _ => batches.push(vec![(hold, lease)]),
         }
     }
@@ -107,20 +108,15 @@ fn tend(shared: &Arc<Shared>, hold: &Arc<Hold>, now: Moment, soon: Moment) -> Op
 }
 
 async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight {
-    let renewals: Vec<Renewal> = holds
-        .iter()
-        .map(|(hold, lease)| Renewal {
-            kind: hold.kind,
-            key: hold.key.clone(),
-            claim: hold.claim.clone(),
-            lease: *lease,
-        })
-        .collect();
+    let renewal = |(hold, lease): &(Arc<Hold>, Duration)| {
+        Step::new(hold.kind, &hold.key, Operation::Renew { claim: hold.claim.clone(), lease: *lease })
+    };
+    let renewals: Vec<Step> = holds.iter().map(renewal).collect();
     // A hold that is only asked about asks for less than any lease, and is in no hurry.
     let leases = holds.iter().map(|(_, lease)| *lease).filter(|lease| *lease >= Options::MIN_LEASE);
     let patience = leases.min().map_or(PATIENCE, |shortest| (shortest / 3).min(PATIENCE));
     let sent = shared.clock.now();
-    let result = shared.backend.renew(&renewals, patience).await.inspect(|_| shared.heard_from_store());
+    let result = shared.apply_batch(Batch::each(&renewals), patience).await;
     Flight { holds, sent, result }
 }
 
@@ -128,10 +124,10 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
     let Flight { holds, sent, result } = flight;
     let now = shared.clock.now();
     match result {
-        Ok(answers) => {
-            for ((hold, lease), lasts) in holds.iter().zip(answers) {
-                match lasts {
-                    Lasts::Yes => {
+        Ok(Applied::Each(answers)) => {
+            for ((hold, lease), answer) in holds.iter().zip(answers) {
+                match answer {
+                    Ok(Outcome::Renewed) => {
                         if let Some(next) = hold.renewed(now, sent, *lease) {
                             shared.agenda.move_to(hold, next);
                             if *lease >= Options::MIN_LEASE && hold.is_live(now) {
@@ -139,12 +135,16 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
                             }
                         }
                     }
-                    Lasts::No => {
+                    Ok(_) => {
                         lose(shared, hold, Loss::Gone);
                     }
-                    Lasts::Unknown(error) => fail(shared, hold, &error),
+                    Err(error) => fail(shared, hold, &error),
                 }
             }
+        }
+        Ok(_) => {
+            let error = StoreError::new(StoreErrorKind::Unexpected, "the store did not say which locks it has renewed");
+            holds.iter().for_each(|(hold, _)| fail(shared, hold, &error));
         }
         Err(error) => holds.iter().for_each(|(hold, _)| fail(shared, hold, &error)),
     }

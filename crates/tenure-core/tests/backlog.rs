@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Claim, Client, Clock, ErrorKind, Joint, Key, Kind, Label, Lasts, Memory, Operation, Options,
-    Outcome, Pattern, Port, Renewal, Sight, StoreError, StoreErrorKind, Wanted,
+    Applied, Backend, Batch, Card, Claim, Client, Clock, ErrorKind, Key, Kind, Label, Memory, Operation, Options,
+    Pattern, Port, Sight, StoreError, StoreErrorKind,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -52,28 +52,20 @@ impl Backend for Store {
         self.memory.reach(within).await
     }
 
-    async fn apply(&self, kind: Kind, key: &Key, asked: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        if key.as_str() == SLOW {
-            if let Operation::Acquire { claim, .. } = asked {
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        for step in batch.steps.iter().filter(|step| step.key.as_str() == SLOW) {
+            if let Operation::Acquire { claim, .. } = &step.operation {
                 self.claims.lock().unwrap().insert(claim.clone());
             }
             let mut slow = self.slow.subscribe();
             let quick = timeout(within, slow.wait_for(|slow| !slow)).await;
             quick.map_err(|_| StoreError::new(StoreErrorKind::Unanswered, "it is slow"))?.unwrap();
         }
-        self.memory.apply(kind, key, asked, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.memory.acquire_all(wanted, within).await
+        self.memory.apply(batch, within).await
     }
 
     fn calls_apart(&self, kind: Kind) -> bool {
         self.memory.calls_apart(kind)
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.memory.renew(renewals, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, Guarantee, Joint, Key, Kind, Label, Lasts, ManualClock, Memory, Operation, Outcome,
-    Pattern, Port, Renewal, Sight, StoreError, Wanted, What,
+    Applied, Backend, Batch, Card, Client, Clock, Guarantee, Key, Kind, Label, ManualClock, Memory, Pattern, Port,
+    Sight, StoreError, What,
 };
 
 /// However busy the machine is. By the clock of the store no time passes, so that nobody looks by itself.
@@ -31,16 +31,8 @@ impl Backend for Deaf {
         self.0.reach(within).await
     }
 
-    async fn apply(&self, kind: Kind, key: &Key, asked: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        self.0.apply(kind, key, asked, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.0.acquire_all(wanted, within).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.0.renew(renewals, within).await
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        self.0.apply(batch, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, Joint, Key, Kind, Label, Lasts, Memory, Operation, Options, Outcome, Pattern, Port,
-    Renewal, Sight, StoreError, StoreErrorKind, Wanted, What,
+    Applied, Backend, Batch, Card, Client, Clock, Key, Kind, Label, Memory, Operation, Options, Pattern, Port, Sight,
+    StoreError, StoreErrorKind, What,
 };
 
 /// How long an answer takes.
@@ -33,22 +33,16 @@ impl Backend for &'static Far {
         self.store.reach(within).await
     }
 
-    async fn apply(&self, kind: Kind, key: &Key, asked: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        self.store.apply(kind, key, asked, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.store.acquire_all(wanted, within).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        if within < FAR {
-            *self.hurried.lock().unwrap() += 1;
-            tokio::time::sleep(within).await;
-            return Err(StoreError::new(StoreErrorKind::Unanswered, "too far away"));
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        if batch.steps.iter().all(|step| matches!(step.operation, Operation::Renew { .. })) {
+            if within < FAR {
+                *self.hurried.lock().unwrap() += 1;
+                tokio::time::sleep(within).await;
+                return Err(StoreError::new(StoreErrorKind::Unanswered, "too far away"));
+            }
+            tokio::time::sleep(FAR).await;
         }
-        tokio::time::sleep(FAR).await;
-        self.store.renew(renewals, within).await
+        self.store.apply(batch, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

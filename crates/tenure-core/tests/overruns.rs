@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, ErrorKind, Joint, Key, Kind, Label, Lasts, ManualClock, Memory, Moment, MultiLock,
-    Operation, Options, Outcome, Pattern, Port, Renewal, Sight, StoreError, StoreErrorKind, Wanted,
+    Applied, Backend, Batch, Card, Client, Clock, ErrorKind, Key, Kind, Label, ManualClock, Memory, Moment, MultiLock,
+    Operation, Options, Pattern, Port, Sight, StoreError, StoreErrorKind,
 };
 use tokio::task::JoinHandle;
 
@@ -87,18 +87,9 @@ impl Backend for Store {
         self.memory.reach(within).await
     }
 
-    async fn apply(&self, kind: Kind, key: &Key, asked: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        self.answer(asked, within).await?;
-        self.memory.apply(kind, key, asked, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.answer(&wanted[0].operation(), within).await?;
-        self.memory.acquire_all(wanted, within).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.memory.renew(renewals, within).await
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        self.answer(&batch.steps[0].operation, within).await?;
+        self.memory.apply(batch, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

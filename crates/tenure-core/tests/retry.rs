@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Client, Clock, ErrorKind, Joint, Key, Kind, Label, Lasts, ManualClock, Memory, Moment, Operation,
-    Options, Outcome, Pattern, Policy, Port, Renewal, Retry, Sight, StoreError, Wanted,
+    Applied, Backend, Batch, Card, Client, Clock, ErrorKind, Key, Kind, Label, ManualClock, Memory, Moment, Operation,
+    Options, Pattern, Policy, Port, Retry, Sight, StoreError,
 };
 
 /// A memory that notes when it is asked for a lock.
@@ -32,29 +32,15 @@ impl Backend for Noting {
         self.memory.reach(within).await
     }
 
-    async fn apply(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        if matches!(operation, Operation::Acquire { .. }) {
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        if batch.steps.iter().any(|step| matches!(step.operation, Operation::Acquire { .. })) {
             self.asked.lock().unwrap().push(self.clock.now());
         }
-        self.memory.apply(kind, key, operation, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.memory.acquire_all(wanted, within).await
+        self.memory.apply(batch, within).await
     }
 
     fn calls_apart(&self, kind: Kind) -> bool {
         self.memory.calls_apart(kind)
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.memory.renew(renewals, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

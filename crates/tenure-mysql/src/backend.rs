@@ -2,15 +2,17 @@
 
 use crate::desk::Desk;
 use crate::error::Failure;
-use crate::sheet::{Ask, Ground};
-use crate::steps;
-use crate::wakeups;
+use crate::sheet::Ground;
+use crate::steps::{self, Ask};
+use crate::{table, wakeups};
+use futures_util::future::join_all;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_core::records::{Page, Records};
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, Wanted, keep_apart,
+    Applied, Batch, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Port, Step, StoreError, StoreErrorKind,
+    keep_apart,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -18,6 +20,9 @@ use tokio::time::Instant;
 
 /// How long a client that goes may take to end what it does in the server.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How many locks are listed at a time.
+const PAGE: u64 = 500;
 
 /// A database that keeps locks. Made by [`Config`](crate::Config).
 pub struct MySql {
@@ -111,7 +116,7 @@ fn live(desk: &Arc<Desk>, closed: oneshot::Receiver<()>, tell: &std::sync::mpsc:
     runtime.shutdown_timeout(Duration::from_millis(100));
 }
 
-impl Backend for MySql {
+impl Records for MySql {
     fn label(&self) -> Label {
         Self::LABEL
     }
@@ -125,45 +130,19 @@ impl Backend for MySql {
         self.work(within, async move { desk.reach(Instant::now() + within).await }).await
     }
 
-    async fn apply(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        let (desk, key, operation) = (Arc::clone(&self.desk), key.clone(), operation.clone());
-        self.work(within, async move {
-            let until = Instant::now() + within;
-            let ask = Ask { kind, key: &key, operation: &operation, ground: Ground::Sheet };
-            if operation.is_look() {
-                return steps::look(&desk.sides, &ask, until).await;
-            }
-            let _turn = desk.turns.take(&key).await;
-            match &operation {
-                Operation::ForceRelease => desk.force(kind, &key, until).await,
-                _ if kind == Kind::Reentrant => desk.of_row(&key, &operation, until).await,
-                _ => Ok(desk.step(&ask, until).await?.outcome),
-            }
-        })
-        .await
+    async fn transact(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        let (desk, steps, all_or_none) = (Arc::clone(&self.desk), batch.steps.to_vec(), batch.all_or_none);
+        // A little less where several ask, so that what is known of the others is told when one of them is silent.
+        let spare = if steps.len() > 1 { within / 20 } else { Duration::ZERO };
+        let until = Instant::now() + within.saturating_sub(spare);
+        self.work(within, async move { desk.apply(Batch { steps: &steps, all_or_none }, until).await }).await
     }
 
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        let (desk, wanted) = (Arc::clone(&self.desk), wanted.to_vec());
-        self.work(within, async move { desk.acquire_all(&wanted, Instant::now() + within).await }).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        let (desk, renewals) = (Arc::clone(&self.desk), renewals.to_vec());
-        // A little less, so that what is known of the others is told when one of them is silent.
-        let until = Instant::now() + within.saturating_sub(within / 20);
-        self.work(within, async move { desk.renew(&renewals, until).await }).await
-    }
-
-    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
-        let (desk, pattern) = (Arc::clone(&self.desk), pattern.clone());
-        self.work(within, async move { desk.list(&pattern, Instant::now() + within).await }).await
+    async fn page(&self, after: Option<Vec<u8>>, within: Duration) -> Result<Page, StoreError> {
+        let desk = Arc::clone(&self.desk);
+        let look =
+            async move { table::page(&desk.sides, &after.unwrap_or_default(), PAGE, Instant::now() + within).await };
+        self.work(within, look).await
     }
 
     async fn announce(&self, client: &str, card: &Card, keep: Duration, within: Duration) -> Result<(), StoreError> {
@@ -183,6 +162,34 @@ impl Backend for MySql {
 
     async fn listen(&self, port: Port) {
         wakeups::listen(self, port).await;
+    }
+}
+
+impl Desk {
+    async fn apply(self: &Arc<Self>, batch: Batch<'_>, until: Instant) -> Result<Applied, Failure> {
+        let renews = |step: &Step| matches!(step.operation, Operation::Renew { .. });
+        match batch.steps {
+            steps if batch.all_or_none => self.acquire_all(steps, until).await,
+            [step] => Ok(Applied::one(self.apply_one(step, until).await?)),
+            steps if steps.iter().all(renews) => self.renew(batch, until).await,
+            steps => {
+                let answers =
+                    steps.iter().map(async |step| self.apply_one(step, until).await.map_err(Failure::into_store));
+                Ok(Applied::Each(join_all(answers).await))
+            }
+        }
+    }
+
+    async fn apply_one(self: &Arc<Self>, step: &Step, until: Instant) -> Result<Outcome, Failure> {
+        if step.operation.is_look() {
+            return steps::look(&self.sides, Ask::plain(Batch::one(step)), until).await;
+        }
+        let _turn = self.turns.take(&step.key).await;
+        match &step.operation {
+            Operation::ForceRelease => self.force(step, until).await,
+            _ if step.kind == Kind::Reentrant => self.of_row(step, until).await,
+            _ => self.step(step, Ground::Sheet, until).await,
+        }
     }
 }
 

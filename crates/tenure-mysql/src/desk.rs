@@ -3,16 +3,16 @@
 use crate::error::Failure;
 use crate::grip::Grip;
 use crate::session::Session;
-use crate::sheet::{Ask, Done};
+use crate::sheet::Ground;
 use crate::sides::Sides;
-use crate::steps;
+use crate::steps::{self, Ask, Taken};
 use crate::turns::Turns;
 use crate::waits::Waiting;
 use mysql_async::Opts;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_core::{Answers, Claim, Key, Kind, Outcome, Pusher, StoreError, StoreErrorKind, Topic, report};
+use tenure_core::{Answers, Batch, Claim, Key, Outcome, Pusher, Step, StoreError, StoreErrorKind, report};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -89,17 +89,23 @@ impl Desk {
         })
     }
 
-    /// Takes a step of one lock, and tells our own who wait for it.
-    pub(crate) async fn step(&self, ask: &Ask<'_>, until: Instant) -> Result<Done, Failure> {
-        let mut done = steps::step_all(&self.sides, std::slice::from_ref(ask), until, false).await?;
-        let Some(done) = done.pop() else {
-            return Err(StoreError::new(StoreErrorKind::Unexpected, "a step without an outcome").into());
-        };
-        self.tell(ask.key, &done);
-        if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&done.outcome, ask.operation.lease()) {
+    /// Takes steps, and tells our own who wait.
+    pub(crate) async fn take(&self, ask: Ask<'_>, until: Instant) -> Result<Taken, Failure> {
+        let taken = steps::take(&self.sides, ask, until).await?;
+        // Others find out by looking.
+        if let Some(pusher) = self.pusher() {
+            taken.notices.tell(&pusher);
+        }
+        if let Some(lease) = taken.applied.holds_for(ask.batch.steps) {
             self.holds_for(lease);
         }
-        Ok(done)
+        Ok(taken)
+    }
+
+    /// Takes one step.
+    pub(crate) async fn step(&self, step: &Step, ground: Ground<'_>, until: Instant) -> Result<Outcome, Failure> {
+        let ask = Ask { batch: Batch::one(step), grounds: &[ground] };
+        Ok(self.take(ask, until).await?.applied.single()?)
     }
 
     /// Something of ours is held for so long from now.
@@ -111,20 +117,6 @@ impl Desk {
             *held = until.max(*held);
             longer
         });
-    }
-
-    /// Tells our own who wait what has just happened: others find out by looking.
-    pub(crate) fn tell(&self, key: &Key, done: &Done) {
-        let Some(pusher) = self.pusher().filter(|_| done.stirs) else { return };
-        for kind in [Kind::Reentrant, Kind::Permits, Kind::Latch] {
-            pusher.wake(&Topic::of(kind, key));
-        }
-        for claim in &done.called {
-            pusher.call(claim);
-        }
-        if let Outcome::Forced(Some(sight)) = &done.outcome {
-            sight.holders.iter().for_each(|holder| pusher.forced(&holder.claim));
-        }
     }
 
     /// A session that has no row, and whether it was resting: the server may have ended it meanwhile.

@@ -3,16 +3,33 @@
 use crate::desk::Desk;
 use crate::error::Failure;
 use crate::session::Session;
-use crate::sheet::{Ask, Done, Ground};
-use crate::steps;
+use crate::sheet::Ground;
+use crate::steps::{self, Ask, Taken};
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::kernel::Stay;
-use tenure_core::{Joint, Kind, Operation, Outcome, StoreError, StoreErrorKind, Wanted};
+use tenure_core::{Applied, Batch, Claim, Key, Kind, Operation, Outcome, Step, StoreError, StoreErrorKind};
 use tokio::time::Instant;
 
 /// So many rows are asked for at once.
 const AT_ONCE: usize = 16;
+
+/// One of the locks that are wanted together.
+struct Wanted<'a> {
+    kind: Kind,
+    key: &'a Key,
+    claim: &'a Claim,
+    under: &'a [Claim],
+    lease: Duration,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(step: &'a Step) -> Option<Self> {
+        let Operation::Acquire { claim, under, lease, .. } = &step.operation else { return None };
+        Some(Self { kind: step.kind, key: &step.key, claim, under, lease: *lease })
+    }
+}
 
 /// By what each of the locks is asked for.
 enum Row {
@@ -39,12 +56,13 @@ impl Row {
 
 impl Desk {
     /// Takes all of the locks or none.
-    pub(crate) async fn acquire_all(self: &Arc<Self>, wanted: &[Wanted], until: Instant) -> Result<Joint, Failure> {
-        let _turns = self.turns.take_all(wanted.iter().map(|one| &one.key)).await;
-        let operations: Vec<Operation> = wanted.iter().map(Wanted::operation).collect();
-        let ask =
-            |at: usize, ground| Ask { kind: wanted[at].kind, key: &wanted[at].key, operation: &operations[at], ground };
-        self.has_room_for(wanted)?;
+    pub(crate) async fn acquire_all(self: &Arc<Self>, steps: &[Step], until: Instant) -> Result<Applied, Failure> {
+        let wanted: Vec<Wanted<'_>> = steps.iter().filter_map(Wanted::of).collect();
+        if wanted.len() < steps.len() {
+            return Ok(Applied::Apart);
+        }
+        let _turns = self.turns.take_all(wanted.iter().map(|one| one.key)).await;
+        self.has_room_for(&wanted)?;
         let found: Vec<_> = wanted.iter().map(|one| self.row_of(one, until)).collect();
         let found: Vec<Result<Option<Row>, Failure>> = stream::iter(found).buffered(AT_ONCE).collect().await;
         let (mut rows, mut missing) = (Vec::with_capacity(found.len()), None);
@@ -59,21 +77,20 @@ impl Desk {
         }
         if let Some((at, why)) = missing {
             // The first that is in the way may be one before it, which needs no row.
-            let rowless = (0..at).filter(|before| matches!(rows[*before], Row::None));
-            let mut looks: Vec<Ask<'_>> = rowless.map(|before| ask(before, Ground::Sheet)).collect();
-            looks.push(ask(at, Ground::NoRow));
+            let rowless: Vec<usize> = (0..at).filter(|before| matches!(rows[*before], Row::None)).collect();
             self.let_go_all(rows, until).await;
             why?;
-            return self.first_in_the_way(wanted, &looks, until).await;
+            return self.first_in_the_way(steps, &rowless, at, until).await;
         }
-        let asks: Vec<Ask<'_>> = rows.iter().enumerate().map(|(at, row)| ask(at, row.ground())).collect();
-        let done = steps::step_all(&self.sides, &asks, until, true).await;
-        drop(asks);
-        self.settle(wanted, rows, done, until).await
+        let grounds: Vec<Ground<'_>> = rows.iter().map(Row::ground).collect();
+        let ask = Ask { batch: Batch::all_or_none(steps), grounds: &grounds };
+        let taken = self.take(ask, until).await;
+        drop(grounds);
+        self.settle(&wanted, rows, taken, until).await
     }
 
     /// A set that can never be had is refused: whoever waited for it would do so for ever.
-    fn has_room_for(&self, wanted: &[Wanted]) -> Result<(), Failure> {
+    fn has_room_for(&self, wanted: &[Wanted<'_>]) -> Result<(), Failure> {
         let rows = wanted.iter().filter(|one| one.kind == Kind::Reentrant).count();
         if rows <= self.connections {
             return Ok(());
@@ -87,31 +104,36 @@ impl Desk {
     }
 
     /// Which of these is in the way: the last of them, unless one before it is.
-    async fn first_in_the_way(&self, wanted: &[Wanted], looks: &[Ask<'_>], until: Instant) -> Result<Joint, Failure> {
-        let place = |ask: &Ask<'_>| wanted.iter().position(|one| one.key == *ask.key).unwrap_or_default();
-        let Some((last, before)) = looks.split_last() else { return Ok(Joint::OneByOne) };
-        for ask in before {
-            let answer = steps::look(&self.sides, ask, until).await?;
+    async fn first_in_the_way(
+        &self,
+        steps: &[Step],
+        before: &[usize],
+        last: usize,
+        until: Instant,
+    ) -> Result<Applied, Failure> {
+        for at in before.iter().copied() {
+            let answer = steps::look(&self.sides, Ask::plain(Batch::one(&steps[at])), until).await?;
             if !matches!(answer, Outcome::Granted(_)) {
-                return Ok(Joint::InTheWay { at: place(ask), answer: Ok(answer) });
+                return Ok(Applied::Stopped { at, answer: Ok(answer) });
             }
         }
-        let answer = steps::look(&self.sides, last, until).await.map_err(Failure::into_store);
-        Ok(Joint::InTheWay { at: place(last), answer })
+        let ask = Ask { batch: Batch::one(&steps[last]), grounds: &[Ground::NoRow] };
+        let answer = steps::look(&self.sides, ask, until).await.map_err(Failure::into_store);
+        Ok(Applied::Stopped { at: last, answer })
     }
 
     /// The row of a lock, if it needs one; nothing if others have it who are in the way.
-    async fn row_of(self: &Arc<Self>, wanted: &Wanted, until: Instant) -> Result<Option<Row>, Failure> {
+    async fn row_of(self: &Arc<Self>, wanted: &Wanted<'_>, until: Instant) -> Result<Option<Row>, Failure> {
         if wanted.kind != Kind::Reentrant {
             return Ok(Some(Row::None));
         }
-        if let Some(grip) = self.grip(&wanted.key, &wanted.claim) {
+        if let Some(grip) = self.grip(wanted.key, wanted.claim) {
             if grip.lasts(wanted.lease, until).await? {
                 return Ok(Some(Row::Again(grip.name.clone())));
             }
-            self.leave(&wanted.key, &wanted.claim, until).await;
+            self.leave(wanted.key, wanted.claim, until).await;
         }
-        match self.row(&wanted.key, Stay::No, until).await? {
+        match self.row(wanted.key, Stay::No, until).await? {
             Some(mut session) => {
                 session.lease(wanted.lease, until).await?;
                 Ok(Some(Row::Ours(session)))
@@ -132,50 +154,39 @@ impl Desk {
     /// Keeps the rows if all was granted, or may have been; lets go of them otherwise.
     async fn settle(
         self: &Arc<Self>,
-        wanted: &[Wanted],
+        wanted: &[Wanted<'_>],
         rows: Vec<Row>,
-        done: Result<Vec<Done>, Failure>,
+        taken: Result<Taken, Failure>,
         until: Instant,
-    ) -> Result<Joint, Failure> {
-        let done = match done.map_err(Failure::into_store) {
-            Err(error) if error.kind == StoreErrorKind::Unanswered => {
-                self.hold_all(wanted, rows, until).await;
-                return Err(error.into());
+    ) -> Result<Applied, Failure> {
+        match taken.map_err(Failure::into_store) {
+            Ok(Taken { applied, .. }) => {
+                match &applied {
+                    Applied::Each(_) => self.hold_all(wanted, rows, until).await,
+                    _ => self.let_go_all(rows, until).await,
+                }
+                Ok(applied)
             }
             Err(error) => {
-                self.let_go_all(rows, until).await;
-                return Err(error.into());
-            }
-            Ok(done) => done,
-        };
-        let mut grants = Vec::with_capacity(done.len());
-        for (at, one) in done.iter().enumerate() {
-            match &one.outcome {
-                Outcome::Granted(grant) => grants.push(*grant),
-                other => {
-                    self.let_go_all(rows, until).await;
-                    return Ok(Joint::InTheWay { at, answer: Ok(other.clone()) });
+                match error.kind {
+                    StoreErrorKind::Unanswered => self.hold_all(wanted, rows, until).await,
+                    _ => self.let_go_all(rows, until).await,
                 }
+                Err(error.into())
             }
         }
-        self.hold_all(wanted, rows, until).await;
-        for (one, done) in wanted.iter().zip(&done) {
-            self.tell(&one.key, done);
-            self.holds_for(one.lease);
-        }
-        Ok(Joint::Granted(grants))
     }
 
-    async fn hold_all(self: &Arc<Self>, wanted: &[Wanted], rows: Vec<Row>, until: Instant) {
-        for (one, row) in wanted.iter().zip(rows) {
+    async fn hold_all(self: &Arc<Self>, wanted: &[Wanted<'_>], rows: Vec<Row>, until: Instant) {
+        for (Wanted { key, claim, lease, .. }, row) in wanted.iter().zip(rows) {
             match row {
-                Row::Ours(session) => self.hold(&one.key, &one.claim, session, one.lease),
+                Row::Ours(session) => self.hold(key, claim, session, *lease),
                 Row::Again(_) => {
-                    if let Some(grip) = self.grip(&one.key, &one.claim) {
-                        grip.extend(one.lease);
+                    if let Some(grip) = self.grip(key, claim) {
+                        grip.extend(*lease);
                     }
                 }
-                Row::Theirs => _ = self.extend(&one.key, &one.claim, one.lease, until).await,
+                Row::Theirs => _ = self.extend(key, claim, *lease, until).await,
                 Row::None => {}
             }
         }

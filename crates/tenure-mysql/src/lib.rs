@@ -12,7 +12,6 @@ mod grip;
 mod in_transaction;
 mod joint;
 mod link;
-mod list;
 mod name;
 mod notices;
 mod rows;

@@ -4,16 +4,15 @@ use crate::desk::Desk;
 use crate::error::Failure;
 use crate::link::NOW;
 use crate::sides::Side;
-use tenure_core::{Claim, Sight};
+use tenure_core::Claim;
 use tokio::time::Instant;
 
 /// For how long a notice is kept for a client that does not look, in microseconds.
 const KEPT: u64 = 60_000_000;
 
 /// Leaves a notice for everybody who was put out. To be called in the transaction that did so.
-pub(crate) async fn leave(side: &mut Side<'_>, sight: &Sight) -> Result<(), Failure> {
-    for holder in &sight.holders {
-        let claim = &holder.claim;
+pub(crate) async fn leave(side: &mut Side<'_>, forced: &[Claim]) -> Result<(), Failure> {
+    for claim in forced {
         let statement = format!("INSERT IGNORE INTO tenure_notices (client, claim, until) VALUES (?, ?, {NOW} + ?)");
         side.run(&statement, (claim.client().as_bytes(), claim.as_str().as_bytes(), KEPT)).await?;
     }

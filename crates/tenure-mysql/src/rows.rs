@@ -4,13 +4,13 @@ use crate::desk::Desk;
 use crate::error::Failure;
 use crate::name::name;
 use crate::session::{Row, Session, Wait};
-use crate::sheet::{Ask, Ground};
-use crate::steps;
+use crate::sheet::Ground;
+use crate::steps::{self, Ask};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::kernel::Stay;
-use tenure_core::{Claim, Key, Kind, Lasts, Operation, Outcome, Renewal, StoreErrorKind};
+use tenure_core::{Applied, Batch, Claim, Key, Kind, Operation, Outcome, Step, StoreErrorKind};
 use tokio::time::Instant;
 
 /// How often it is looked whether a session that was ended is gone.
@@ -18,48 +18,40 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Who asks for the row.
 struct Asker<'a> {
-    key: &'a Key,
+    step: &'a Step,
     claim: &'a Claim,
-    operation: &'a Operation,
     lease: Duration,
     stay: Stay,
 }
 
 impl Desk {
     /// Does to a re-entrant lock what is asked.
-    pub(crate) async fn of_row(
-        self: &Arc<Self>,
-        key: &Key,
-        operation: &Operation,
-        until: Instant,
-    ) -> Result<Outcome, Failure> {
-        match operation {
+    pub(crate) async fn of_row(self: &Arc<Self>, step: &Step, until: Instant) -> Result<Outcome, Failure> {
+        match &step.operation {
             Operation::Acquire { claim, under, lease, stay } => {
-                let asker = Asker { key, claim, operation, lease: *lease, stay: *stay };
-                self.acquire(&asker, under, until).await
+                self.acquire(&Asker { step, claim, lease: *lease, stay: *stay }, under, until).await
             }
-            Operation::Release { claim, lease, keep, .. } => {
-                self.release(key, operation, (claim, *lease, *keep), until).await
-            }
+            Operation::Release { claim, lease, keep, .. } => self.release(step, (claim, *lease, *keep), until).await,
             Operation::Renew { claim, lease } | Operation::Reenter { claim, lease, .. } => {
-                let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
+                let outcome = self.step(step, Ground::Sheet, until).await?;
                 if let Outcome::Renewed | Outcome::Granted(_) = &outcome
-                    && !self.extend(key, claim, *lease, until).await?
+                    && !self.extend(&step.key, claim, *lease, until).await?
                 {
                     return Ok(Outcome::NotHeld);
                 }
                 Ok(outcome)
             }
-            _ => Ok(self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome),
+            _ => self.step(step, Ground::Sheet, until).await,
         }
     }
 
     async fn acquire(self: &Arc<Self>, asker: &Asker<'_>, under: &[Claim], until: Instant) -> Result<Outcome, Failure> {
-        let Asker { key, claim, operation, lease, stay } = asker;
+        let Asker { step, claim, lease, stay } = asker;
+        let key = &step.key;
         if let Some(grip) = self.grip(key, claim) {
             if grip.lasts(*lease, until).await? {
                 // It asks once more: the row is its own.
-                let outcome = self.step(&ask(key, operation, Ground::Row(&grip.name)), until).await?.outcome;
+                let outcome = self.step(step, Ground::Row(&grip.name), until).await?;
                 match outcome {
                     Outcome::Granted(_) => grip.extend(*lease),
                     _ => self.leave(key, claim, until).await,
@@ -72,11 +64,10 @@ impl Desk {
         if let Some(session) = self.row(key, *stay, until).await? {
             return self.go_in(asker, session, until).await;
         }
-        let ask = ask(key, operation, Ground::NoRow);
         // Only one who stands under others can go in where somebody is.
         let outcome = match under {
-            [] => steps::look(&self.sides, &ask, until).await?,
-            _ => self.step(&ask, until).await?.outcome,
+            [] => steps::look(&self.sides, Ask { batch: Batch::one(step), grounds: &[Ground::NoRow] }, until).await?,
+            _ => self.step(step, Ground::NoRow, until).await?,
         };
         match (&outcome, stay) {
             (Outcome::Granted(_), _) => _ = self.extend(key, claim, *lease, until).await,
@@ -125,13 +116,14 @@ impl Desk {
         mut session: Session,
         until: Instant,
     ) -> Result<Outcome, Failure> {
-        let Asker { key, claim, operation, lease, stay } = asker;
+        let Asker { step, claim, lease, stay } = asker;
+        let key = &step.key;
         if let Err(failure) = session.lease(*lease, until).await {
             self.let_go(session, until).await;
             return Err(failure);
         }
         let name = session.name.clone();
-        match self.step(&ask(key, operation, Ground::Row(&name)), until).await.map(|done| done.outcome) {
+        match self.step(step, Ground::Row(&name), until).await {
             Ok(Outcome::Granted(grant)) => {
                 self.hold(key, claim, session, *lease);
                 if *stay == (Stay::Waited { more: true }) {
@@ -159,12 +151,12 @@ impl Desk {
 
     async fn release(
         self: &Arc<Self>,
-        key: &Key,
-        operation: &Operation,
+        step: &Step,
         (claim, lease, keep): (&Claim, Duration, Duration),
         until: Instant,
     ) -> Result<Outcome, Failure> {
-        let outcome = self.step(&ask(key, operation, Ground::Sheet), until).await?.outcome;
+        let outcome = self.step(step, Ground::Sheet, until).await?;
+        let key = &step.key;
         match (&outcome, self.grip(key, claim)) {
             (Outcome::StillHeld(_), Some(_)) => _ = self.extend(key, claim, lease, until).await,
             // Nobody gets the row before the time is over, whoever asks for it in a transaction included.
@@ -175,37 +167,27 @@ impl Desk {
         Ok(outcome)
     }
 
-    /// Renews many holds in one transaction; for each, whether it still holds. One whose session is silent keeps no other waiting.
-    pub(crate) async fn renew(self: &Arc<Self>, renewals: &[Renewal], until: Instant) -> Result<Vec<Lasts>, Failure> {
-        let operations: Vec<Operation> = renewals
-            .iter()
-            .map(|renewal| Operation::Renew { claim: renewal.claim.clone(), lease: renewal.lease })
-            .collect();
-        let asks: Vec<Ask<'_>> = renewals
-            .iter()
-            .zip(&operations)
-            .map(|(Renewal { kind, key, .. }, operation)| Ask { kind: *kind, key, operation, ground: Ground::Sheet })
-            .collect();
-        let done = steps::step_all(&self.sides, &asks, until, false).await?;
-        let lasts = renewals.iter().zip(&done).map(async |(renewal, done)| {
-            if done.outcome != Outcome::Renewed {
-                return Lasts::No;
+    /// Renews many holds in one transaction. One whose session is silent keeps no other waiting.
+    pub(crate) async fn renew(self: &Arc<Self>, batch: Batch<'_>, until: Instant) -> Result<Applied, Failure> {
+        let taken = self.take(Ask::plain(batch), until).await?;
+        let Applied::Each(answers) = taken.applied else { return Ok(taken.applied) };
+        let renewed = batch.steps.iter().zip(answers).map(async |(step, answer)| match (&answer, &step.operation) {
+            (Ok(Outcome::Renewed), Operation::Renew { claim, lease }) if step.kind == Kind::Reentrant => {
+                match self.extend(&step.key, claim, *lease, until).await {
+                    Ok(true) => answer,
+                    Ok(false) => Ok(Outcome::NotHeld),
+                    Err(failure) => Err(failure.into_store()),
+                }
             }
-            self.holds_for(renewal.lease);
-            if renewal.kind != Kind::Reentrant {
-                return Lasts::Yes;
-            }
-            let extended = self.extend(&renewal.key, &renewal.claim, renewal.lease, until).await;
-            extended.map_or_else(|failure| Lasts::Unknown(failure.into_store()), Lasts::from)
+            _ => answer,
         });
-        Ok(join_all(lasts).await)
+        Ok(Applied::Each(join_all(renewed).await))
     }
 
     /// Frees a lock by force: the session that has the row is ended.
-    pub(crate) async fn force(self: &Arc<Self>, kind: Kind, key: &Key, until: Instant) -> Result<Outcome, Failure> {
-        let ask = Ask { kind, key, operation: &Operation::ForceRelease, ground: Ground::Sheet };
-        let done = self.step(&ask, until).await?;
-        if let Some((session, _)) = &done.put_out {
+    pub(crate) async fn force(self: &Arc<Self>, step: &Step, until: Instant) -> Result<Outcome, Failure> {
+        let taken = self.take(Ask::plain(Batch::one(step)), until).await?;
+        for (session, _) in &taken.put_out {
             // The row is free when the session is gone, and not before. It is on its way out, whether or not we can see that.
             while Instant::now() < until
                 && self.connection_of(session, until).await.is_ok_and(|number| number.is_some())
@@ -213,10 +195,6 @@ impl Desk {
                 tokio::time::sleep(LOOK).await;
             }
         }
-        Ok(done.outcome)
+        Ok(taken.applied.single()?)
     }
-}
-
-fn ask<'a>(key: &'a Key, operation: &'a Operation, ground: Ground<'a>) -> Ask<'a> {
-    Ask { kind: Kind::Reentrant, key, operation, ground }
 }

@@ -3,12 +3,13 @@
 use crate::error::Failure;
 use crate::link::NOW;
 use crate::name::name;
-use crate::sheet::{Ask, Ground, Seat, Sheet};
+use crate::sheet::{Seat, Sheet};
 use crate::sides::{Side, Sides};
 use mysql_async::Value;
 use std::collections::HashMap;
 use tenure_core::kernel::{Record, Time, step};
-use tenure_core::{Claim, Key, Kind, Operation, Outcome, StoreError, StoreErrorKind, Token};
+use tenure_core::records::{Entry, Liveness, Page};
+use tenure_core::{Claim, Key, Kind, Operation, StoreError, StoreErrorKind, Token};
 use tokio::time::Instant;
 
 pub(crate) type Sheets = HashMap<Vec<u8>, Sheet>;
@@ -46,29 +47,19 @@ fn sheets(rows: Vec<Columns>) -> Result<(Sheets, Time), Failure> {
     Ok((sheets, now))
 }
 
-/// Locks as they are seen, and the last name that was looked at, if there are more.
-type Page = (Vec<(Key, Outcome)>, Option<Vec<u8>>);
-
 /// The next locks after a name, of those that are not to be forgotten yet.
 pub(crate) async fn page(sides: &Sides, after: &[u8], most: u64, until: Instant) -> Result<Page, Failure> {
     let statement =
         format!("SELECT {COLUMNS}, {NOW} FROM tenure_locks WHERE name > ? AND forget > {NOW} ORDER BY name LIMIT ?");
     let rows: Vec<Columns> = sides.read(&statement, (after, most), until).await?;
-    let (looked, last) = (rows.len() as u64, rows.last().map(|row| row.0.clone()));
-    let mut seen = Vec::with_capacity(rows.len());
-    for row in rows {
-        // What a later version has written is not what was asked for.
-        if let Ok((_, mut sheet, now)) = read(row) {
-            let ask = Ask {
-                kind: Kind::Reentrant,
-                key: &sheet.key.clone(),
-                operation: &Operation::Inspect,
-                ground: Ground::Sheet,
-            };
-            seen.push((sheet.key.clone(), sheet.step(&ask, now).outcome));
-        }
+    let next = rows.last().map(|row| row.0.clone()).filter(|_| rows.len() as u64 == most);
+    let (mut entries, mut now) = (Vec::with_capacity(rows.len()), Time::default());
+    // What a later version has written is not what was asked for.
+    for (_, sheet, then) in rows.into_iter().filter_map(|row| read(row).ok()) {
+        now = now.max(then);
+        entries.push((sheet.key.clone(), sheet.entry()));
     }
-    Ok((seen, last.filter(|_| looked == most)))
+    Ok(Page { entries, now, liveness: Liveness::Leases, next })
 }
 
 /// For each of these locks how often those who wait were to look again.
@@ -84,7 +75,7 @@ pub(crate) async fn versions(
 pub(crate) async fn admissible(sides: &Sides, names: &[Vec<u8>], until: Instant) -> Result<Vec<Claim>, Failure> {
     let (sheets, now) = look(sides, names, until).await?;
     let current = |record| step(Kind::Reentrant, record, &Operation::Inspect, now, 0).record;
-    Ok(sheets.into_values().flat_map(|sheet| current(sheet.record).admissible()).collect())
+    Ok(sheets.into_values().flat_map(|sheet| current(sheet.entry.record).admissible()).collect())
 }
 
 fn read(columns: Columns) -> Result<(Vec<u8>, Sheet, Time), Failure> {
@@ -98,7 +89,7 @@ fn read(columns: Columns) -> Result<(Vec<u8>, Sheet, Time), Failure> {
         let claim = Claim::found(&String::from_utf8_lossy(&claim));
         Seat { claim, session, connection }
     });
-    Ok((name, Sheet { key, record, seat, token, version }, Time::from_micros(now)))
+    Ok((name, Sheet { key, entry: Entry::new(record, token), seat, version }, Time::from_micros(now)))
 }
 
 /// Makes sheets that are missing.
@@ -134,7 +125,8 @@ pub(crate) fn writing<'a>(sheets: impl Iterator<Item = (&'a [u8], &'a Sheet)>, n
     )
 }
 
-fn row(name: &[u8], Sheet { key, record, seat, token, version }: &Sheet, now: Time) -> String {
+fn row(name: &[u8], Sheet { key, entry, seat, version }: &Sheet, now: Time) -> String {
+    let Entry { record, watermark: token, .. } = entry;
     let hold = record.hold.as_ref().and_then(|hold| hold.claims.first());
     let share = record.shares.first().map(|share| (&share.claim, share.count));
     let holder = hold.map(|entered| (&entered.claim, entered.count)).or(share);

@@ -1,6 +1,6 @@
 //! The backend: one script per operation.
 
-use crate::call::{Call, Forced, Hints, Renewals, Step, Together};
+use crate::call::{Call, Forced, Hints, Renewal, Renewals, StepCall, Together, Wanted};
 use crate::count::reply::Looked;
 use crate::count::{self, Count, is_counted};
 use crate::driver::{Driver, Failure, Link, RedisRs};
@@ -10,14 +10,15 @@ use crate::lines::Lines;
 use crate::links::{InUse, Links, Witness};
 use crate::script::Scripts;
 use crate::{names, reply, wakeups};
+use futures_util::future::join_all;
 use redis::{Cmd, Value, cmd};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tenure_core::kernel::Piece;
 use tenure_core::{
-    Backend, Busy, Card, Claim, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal,
-    Sight, Stay, StoreError, StoreErrorKind, Wanted,
+    Applied, Backend, Batch, Busy, Card, Claim, Guarantee, Key, Kind, Label, Operation, Outcome, Pattern, Port, Sight,
+    Stay, Step, StoreError, StoreErrorKind,
 };
 
 /// A Redis server that keeps locks. Made by [`Config`](crate::Config).
@@ -71,7 +72,7 @@ impl Redis {
         operation: &Operation,
         within: Duration,
     ) -> Result<Outcome, StoreError> {
-        match self.run(&Step::retract(kind, key, claim, operation), within).await {
+        match self.run(&StepCall::retract(kind, key, claim, operation), within).await {
             // Whoever held it does so no longer, if the key is in use for something else by now.
             Err(StoreError { kind: StoreErrorKind::Conflict, .. }) => Ok(Outcome::NotHeld),
             answer => reply::released(&answer?),
@@ -153,7 +154,7 @@ impl Redis {
                 Looked::Other => {}
             }
         }
-        let look = Step::new((self.layout, kind), key, operation, Hints::default())?;
+        let look = StepCall::new((self.layout, kind), key, operation, Hints::default())?;
         let seen = self.run(&look, left()).await?;
         if reply::may_be_count(&seen) {
             match self.looked(&count, left()).await? {
@@ -223,6 +224,85 @@ impl Redis {
                 Box::pin(self.conflict(kind, key, error, within.saturating_sub(began.elapsed()))).await
             }
             answer => answer,
+        }
+    }
+
+    /// Takes several locks at one moment, or none.
+    async fn take_all(&self, steps: &[Step], within: Duration) -> Result<Applied, StoreError> {
+        let Some(all) = steps.iter().map(Wanted::of).collect::<Option<Vec<_>>>() else { return Ok(Applied::Apart) };
+        let began = Instant::now();
+        let mut in_use = self.links.get(within).await?;
+        let look_at_clock = in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true);
+        let hints = Hints { look_at_clock, ..Hints::default() };
+        let answer = run_on(&mut in_use, &Together { all: &all, hints }, began, within).await;
+        let granted = |token: &Value| matches!(token, Value::Int(token) if *token > 0);
+        let looked = matches!(&answer, Ok(Value::Array(parts))
+            if parts.first() == Some(&Value::Int(0)) && parts.iter().any(granted));
+        let applied = answer.and_then(|answer| reply::together(steps, &answer));
+        if look_at_clock {
+            // Only a grant looks at the clock; a claim that held already is told its token of then, as text.
+            in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
+        }
+        match applied {
+            Ok(Applied::Stopped { at, answer }) => {
+                let (one, left) = (&steps[at], within.saturating_sub(began.elapsed()));
+                Ok(Applied::Stopped { at, answer: self.told_apart((one.kind, &one.key), answer, left).await })
+            }
+            applied => applied,
+        }
+    }
+
+    /// Takes each of several steps: renewals together, all others by themselves.
+    async fn apply_each(&self, steps: &[Step], within: Duration) -> Vec<Result<Outcome, StoreError>> {
+        let mut calls: Vec<(Option<&'static Scripts>, Vec<usize>)> = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let scripts = Renewal::of(step).and_then(|one| Scripts::of(self.layout, one.kind, one.claim).ok());
+            // Each sort of claim has its script; most clients have claims of one sort.
+            let same = |known: &Option<&'static Scripts>| {
+                known.zip(scripts).is_some_and(|(one, other)| std::ptr::eq(one, other))
+            };
+            match calls.iter_mut().find(|(known, _)| same(known)) {
+                Some((_, places)) => places.push(at),
+                None => calls.push((scripts, vec![at])),
+            }
+        }
+        let asking = calls.into_iter().map(async |(scripts, places)| {
+            let answers = match (scripts, &*places) {
+                (Some(scripts), _) => {
+                    self.renew_all(scripts, &places.iter().map(|at| &steps[*at]).collect::<Vec<_>>(), within).await
+                }
+                (None, places) => {
+                    let Step { kind, key, operation } = &steps[places[0]];
+                    vec![self.apply_one(*kind, key, operation, within).await]
+                }
+            };
+            places.into_iter().zip(answers).collect::<Vec<_>>()
+        });
+        let mut answers: Vec<_> = join_all(asking).await.into_iter().flatten().collect();
+        answers.sort_unstable_by_key(|(at, _)| *at);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Renews holds, all or none: it is one server that answers or does not.
+    pub(crate) async fn renew(&self, steps: &[Step], within: Duration) -> Result<Vec<Outcome>, StoreError> {
+        self.apply_each(steps, within).await.into_iter().collect()
+    }
+
+    /// Renews holds that have the same scripts.
+    async fn renew_all(
+        &self,
+        scripts: &'static Scripts,
+        steps: &[&Step],
+        within: Duration,
+    ) -> Vec<Result<Outcome, StoreError>> {
+        let all: Vec<Renewal<'_>> = steps.iter().filter_map(|step| Renewal::of(step)).collect();
+        let call = Renewals { layout: self.layout, scripts, all: &all };
+        match self.run(&call, within).await.and_then(|gone| reply::gone(&gone)) {
+            Ok(gone) => {
+                let answer = |at| Ok(if gone.contains(&at) { Outcome::NotHeld } else { Outcome::Renewed });
+                (0..all.len()).map(answer).collect()
+            }
+            Err(error) => vec![Err(error); all.len()],
         }
     }
 
@@ -301,7 +381,15 @@ impl Backend for Redis {
         }
     }
 
-    async fn apply(
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        match batch.steps {
+            steps if batch.all_or_none => self.take_all(steps, within).await,
+            [step] => self.apply_one(step.kind, &step.key, &step.operation, within).await.map(Applied::one),
+            steps => Ok(Applied::Each(self.apply_each(steps, within).await)),
+        }
+    }
+
+    async fn apply_one(
         &self,
         kind: Kind,
         key: &Key,
@@ -335,7 +423,7 @@ impl Backend for Redis {
             },
             _ => Hints::default(),
         };
-        let call = Step::new((self.layout, kind), key, operation, hints)?;
+        let call = StepCall::new((self.layout, kind), key, operation, hints)?;
         let answer = run_on(&mut in_use, &call, began, within).await;
         if hints.look_at_clock {
             // Only a grant looks at the clock; a claim that held already is told its token of then.
@@ -369,58 +457,6 @@ impl Backend for Redis {
         }
     }
 
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        // A lock with a line has scripts of its own, and so has a claim that goes in beside others.
-        let at_once = |one: &Wanted| matches!(one.kind, Kind::Reentrant | Kind::Simple) && !one.claim.is_nested();
-        if !wanted.iter().all(at_once) {
-            return Ok(Joint::OneByOne);
-        }
-        let began = Instant::now();
-        let mut in_use = self.links.get(within).await?;
-        let look_at_clock = in_use.calendar(|calendar| calendar.is_due(began)).unwrap_or(true);
-        let hints = Hints { look_at_clock, ..Hints::default() };
-        let answer = run_on(&mut in_use, &Together { all: wanted, hints }, began, within).await;
-        let granted = |token: &Value| matches!(token, Value::Int(token) if *token > 0);
-        let looked = matches!(&answer, Ok(Value::Array(parts))
-            if parts.first() == Some(&Value::Int(0)) && parts.iter().any(granted));
-        let joint = answer.and_then(|answer| reply::together(wanted, &answer));
-        if look_at_clock {
-            // Only a grant looks at the clock; a claim that held already is told its token of then, as text.
-            in_use.calendar(|calendar| if looked { calendar.looked(began) } else { calendar.not_looked() });
-        }
-        match joint {
-            Ok(Joint::InTheWay { at, answer }) => {
-                let (one, left) = (&wanted[at], within.saturating_sub(began.elapsed()));
-                Ok(Joint::InTheWay { at, answer: self.told_apart((one.kind, &one.key), answer, left).await })
-            }
-            joint => joint,
-        }
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        // Each sort of claim has its script; most clients have claims of one sort.
-        let mut sorts: Vec<(&'static Scripts, Vec<usize>)> = Vec::new();
-        for (at, renewal) in renewals.iter().enumerate() {
-            let scripts = Scripts::of(self.layout, renewal.kind, &renewal.claim)?;
-            match sorts.iter_mut().find(|(known, _)| std::ptr::eq(*known, scripts)) {
-                Some((_, places)) => places.push(at),
-                None => sorts.push((scripts, vec![at])),
-            }
-        }
-        let renewing = sorts.into_iter().map(async |(scripts, places)| {
-            let renewals: Vec<&Renewal> = places.iter().map(|at| &renewals[*at]).collect();
-            let gone = self.run(&Renewals { layout: self.layout, scripts, all: &renewals }, within).await?;
-            Ok::<_, StoreError>((places, reply::gone(&gone)?))
-        });
-        let mut lasts = vec![Lasts::Yes; renewals.len()];
-        for (places, gone) in futures_util::future::try_join_all(renewing).await? {
-            for at in gone.into_iter().filter_map(|at| places.get(at)) {
-                lasts[*at] = Lasts::No;
-            }
-        }
-        Ok(lasts)
-    }
-
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
         let mut names = BTreeSet::new();
         let mut cursor: u64 = 0;
@@ -441,7 +477,7 @@ impl Backend for Redis {
         for keys in keys.chunks(500) {
             let mut looks = Vec::with_capacity(keys.len());
             for (at, key) in keys.iter().enumerate() {
-                let look = Step::new((self.layout, Kind::Reentrant), key, &Operation::Inspect, Hints::default())?;
+                let look = StepCall::new((self.layout, Kind::Reentrant), key, &Operation::Inspect, Hints::default())?;
                 // The text is sent once, so that the rest find it known.
                 looks.push(if at == 0 { look.told() } else { look.known() });
             }

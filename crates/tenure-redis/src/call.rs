@@ -8,7 +8,7 @@ use redis::{Cmd, ToRedisArgs};
 use std::borrow::Cow;
 use std::time::Duration;
 use tenure_core::kernel::{Span, Spot};
-use tenure_core::{Claim, Key, Kind, Operation, Renewal, Sight, Stay, StoreError, StoreErrorKind, Wanted};
+use tenure_core::{Claim, Key, Kind, Operation, Sight, Stay, Step, StoreError, StoreErrorKind};
 
 /// A script, its keys and its arguments.
 pub(crate) trait Call: Sync {
@@ -48,8 +48,8 @@ pub(crate) struct Hints {
     pub(crate) since: Option<u64>,
 }
 
-/// One operation on one lock.
-pub(crate) struct Step<'a> {
+/// The script that takes one step.
+pub(crate) struct StepCall<'a> {
     layout: Layout,
     kind: Kind,
     key: &'a Key,
@@ -58,7 +58,7 @@ pub(crate) struct Step<'a> {
     script: &'static Script,
 }
 
-impl<'a> Step<'a> {
+impl<'a> StepCall<'a> {
     pub(crate) fn new(
         (layout, kind): (Layout, Kind),
         key: &'a Key,
@@ -95,7 +95,7 @@ impl<'a> Step<'a> {
     }
 }
 
-impl Step<'_> {
+impl StepCall<'_> {
     /// The acquire of a kind whose waiters stand in line by client.
     fn acquire(&self, command: &mut Cmd, (claim, under): (&Claim, &[Claim]), lease: Duration, stay: Stay) {
         let (key, fenced) = (self.key, self.kind == Kind::Fenced);
@@ -128,7 +128,7 @@ impl Step<'_> {
     }
 }
 
-impl Call for Step<'_> {
+impl Call for StepCall<'_> {
     fn script(&self) -> &'static Script {
         self.script
     }
@@ -287,11 +287,28 @@ fn voice(command: &mut Cmd, layout: Layout, kind: Kind, key: &Key) {
     };
 }
 
-/// Many holds to renew.
+/// One hold to renew.
+#[derive(Clone, Copy)]
+pub(crate) struct Renewal<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) key: &'a Key,
+    pub(crate) claim: &'a Claim,
+    pub(crate) lease: Duration,
+}
+
+impl<'a> Renewal<'a> {
+    /// The renewal that a step is, if it is one.
+    pub(crate) fn of(step: &'a Step) -> Option<Self> {
+        let Operation::Renew { claim, lease } = &step.operation else { return None };
+        Some(Self { kind: step.kind, key: &step.key, claim, lease: *lease })
+    }
+}
+
+/// Many holds to renew, all with the same scripts.
 pub(crate) struct Renewals<'a> {
     pub(crate) layout: Layout,
     pub(crate) scripts: &'static Scripts,
-    pub(crate) all: &'a [&'a Renewal],
+    pub(crate) all: &'a [Renewal<'a>],
 }
 
 impl Call for Renewals<'_> {
@@ -308,10 +325,10 @@ impl Call for Renewals<'_> {
         command.arg(keys.sum::<usize>());
         for renewal in self.all {
             command.arg(renewal.key.as_str());
-            side(command, self.layout, renewal.kind, &renewal.key);
+            side(command, self.layout, renewal.kind, renewal.key);
         }
         for renewal in self.all {
-            command.arg(&*name_of(renewal.kind, &renewal.claim));
+            command.arg(&*name_of(renewal.kind, renewal.claim));
         }
         // One lease for all, as is usual, or one for each.
         let uniform = self.all.windows(2).all(|pair| pair[0].lease == pair[1].lease);
@@ -352,8 +369,26 @@ fn name_of(kind: Kind, claim: &Claim) -> Cow<'_, [u8]> {
 
 /// Several locks to take at one moment.
 pub(crate) struct Together<'a> {
-    pub(crate) all: &'a [Wanted],
+    pub(crate) all: &'a [Wanted<'a>],
     pub(crate) hints: Hints,
+}
+
+/// One of them.
+pub(crate) struct Wanted<'a> {
+    kind: Kind,
+    key: &'a Key,
+    claim: &'a Claim,
+    lease: Duration,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a step takes, if it can be taken together with others: a lock with a line has scripts of its own, and so has a claim
+    /// that goes in beside others.
+    pub(crate) fn of(step: &'a Step) -> Option<Self> {
+        let Operation::Acquire { claim, lease, .. } = &step.operation else { return None };
+        let can = matches!(step.kind, Kind::Reentrant | Kind::Simple) && !claim.is_nested();
+        can.then_some(Self { kind: step.kind, key: &step.key, claim, lease: *lease })
+    }
 }
 
 impl Call for Together<'_> {
@@ -368,8 +403,8 @@ impl Call for Together<'_> {
     fn write(&self, command: &mut Cmd) {
         command.arg(1 + 3 * self.all.len()).arg(names::WATERMARK);
         for one in self.all {
-            let tombstone = names::tombstones(&one.key, &one.claim);
-            command.arg(one.key.as_str()).arg(tombstone).arg(names::line(&one.key));
+            let tombstone = names::tombstones(one.key, one.claim);
+            command.arg(one.key.as_str()).arg(tombstone).arg(names::line(one.key));
         }
         command.arg(if self.hints.look_at_clock { "time" } else { "" });
         for one in self.all {

@@ -5,7 +5,7 @@ use crate::found::{Found, in_line, is_in, millis, outermost};
 use redis::Value;
 use std::time::Duration;
 use tenure_core::kernel::{Grant, Time};
-use tenure_core::{Busy, Claim, Holder, Joint, Kind, Outcome, Sight, StoreError, Wanted};
+use tenure_core::{Applied, Busy, Claim, Holder, Kind, Outcome, Sight, Step, StoreError};
 
 /// Reads the reply of `acquire.lua`, for a lock of this kind.
 pub(crate) fn acquired(kind: Kind, value: &Value) -> Result<Outcome, StoreError> {
@@ -50,23 +50,23 @@ pub(crate) fn acquired(kind: Kind, value: &Value) -> Result<Outcome, StoreError>
 }
 
 /// Reads the reply of `multi/acquire.lua`. One that is in use for something else is left to be looked at.
-pub(crate) fn together(wanted: &[Wanted], value: &Value) -> Result<Joint, StoreError> {
+pub(crate) fn together(steps: &[Step], value: &Value) -> Result<Applied, StoreError> {
     let Value::Array(parts) = value else { return Err(nonsense(value)) };
     let Some((first, rest)) = parts.split_first() else { return Err(nonsense(value)) };
     let Some(at) = usize::try_from(number(first)?).unwrap_or(usize::MAX).checked_sub(1) else {
-        if rest.len() != wanted.len() {
+        if rest.len() != steps.len() {
             return Err(nonsense(value));
         }
-        let grant = |token: &Value| Ok(Grant { token: number(token)?, count: 1 });
-        return Ok(Joint::Granted(rest.iter().map(grant).collect::<Result<_, StoreError>>()?));
+        let grant = |token: &Value| Ok(Outcome::Granted(Grant { token: number(token)?, count: 1 }));
+        return Ok(Applied::Each(rest.iter().map(grant).collect()));
     };
-    let one = wanted.get(at).ok_or_else(|| nonsense(value))?;
+    let one = steps.get(at).ok_or_else(|| nonsense(value))?;
     let answer = match rest {
         [] => Err(no_lock()),
         [cancelled] => acquired(one.kind, cancelled),
         _ => acquired(one.kind, &Value::Array(rest.to_vec())),
     };
-    Ok(Joint::InTheWay { at, answer })
+    Ok(Applied::Stopped { at, answer })
 }
 
 /// Not now, behind this holder if the lock is held, and behind so many of a line.

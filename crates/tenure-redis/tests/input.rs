@@ -236,7 +236,7 @@ async fn counts_of_others_are_conflicts_and_stay_unharmed() {
             }
             let before = all_of(&server);
             let leaves = matches!(operation, Operation::Renew { .. } | Operation::Release { .. });
-            match backend.apply(kind, &key, &operation, PATIENCE).await {
+            match backend.apply_one(kind, &key, &operation, PATIENCE).await {
                 Err(error) => {
                     assert_eq!(error.kind, StoreErrorKind::Conflict, "{what}: {kind} {operation:?}: {error}");
                 }
@@ -264,14 +264,14 @@ async fn counts_of_one_kind_are_conflicts_as_another() {
     let held = counting();
     for (kind, first) in [&held[0], &held[1], &held[13]] {
         server.command(&["FLUSHALL"]);
-        assert!(backend.apply(*kind, &key, first, PATIENCE).await.is_ok());
+        assert!(backend.apply_one(*kind, &key, first, PATIENCE).await.is_ok());
         let before = all_of(&server);
         for (other, operation) in held.iter().filter(|(other, _)| other != kind) {
-            let outcome = backend.apply(*other, &key, operation, PATIENCE).await.unwrap();
+            let outcome = backend.apply_one(*other, &key, operation, PATIENCE).await.unwrap();
             assert_eq!(outcome, Outcome::Conflict(*kind), "{other} {operation:?}");
         }
         for lock in [Kind::Reentrant, Kind::Simple, Kind::Fair, Kind::Read, Kind::Fenced] {
-            let outcome = backend.apply(lock, &key, &support::acquire(9), PATIENCE).await.unwrap();
+            let outcome = backend.apply_one(lock, &key, &support::acquire(9), PATIENCE).await.unwrap();
             assert_eq!(outcome, Outcome::Conflict(*kind), "{lock}");
         }
         assert_eq!(all_of(&server), before);
@@ -280,14 +280,14 @@ async fn counts_of_one_kind_are_conflicts_as_another() {
     server.command(&["FLUSHALL"]);
     server.command(&["SET", "k", "3"]);
     for kind in [Kind::Semaphore, Kind::Permits, Kind::Latch] {
-        let looked = backend.apply(kind, &key, &Operation::Inspect, PATIENCE).await.unwrap();
+        let looked = backend.apply_one(kind, &key, &Operation::Inspect, PATIENCE).await.unwrap();
         assert_eq!(looked, Outcome::Seen(None), "{kind}");
-        let forced = backend.apply(kind, &key, &Operation::ForceRelease, PATIENCE).await.unwrap();
+        let forced = backend.apply_one(kind, &key, &Operation::ForceRelease, PATIENCE).await.unwrap();
         assert_eq!(forced, Outcome::Forced(None), "{kind}");
     }
     for kind in [Kind::Reentrant, Kind::Fair] {
         for operation in [Operation::Inspect, Operation::ForceRelease] {
-            let error = backend.apply(kind, &key, &operation, PATIENCE).await.unwrap_err();
+            let error = backend.apply_one(kind, &key, &operation, PATIENCE).await.unwrap_err();
             assert_eq!(error.kind, StoreErrorKind::Conflict, "{kind} {operation:?}");
         }
     }
@@ -313,7 +313,7 @@ async fn more_permits_than_can_be_counted_are_refused() {
             (Supplying::Add(i64::MIN), false),
             (Supplying::Drain, true),
         ] {
-            let outcome = backend.apply(kind, &key, &Operation::Supply(supplying), PATIENCE).await;
+            let outcome = backend.apply_one(kind, &key, &Operation::Supply(supplying), PATIENCE).await;
             match outcome {
                 Ok(_) if fine => {}
                 Err(error) if !fine => {

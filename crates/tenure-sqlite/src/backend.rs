@@ -8,11 +8,9 @@ use crate::wakeups;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tenure_core::{
-    Backend, Card, Clock, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, Wanted,
-};
+use std::time::Duration;
+use tenure_core::records::{Page, Records};
+use tenure_core::{Applied, Batch, Card, Clock, Guarantee, Label, Operation, Port, Step, StoreError};
 use tokio::sync::watch;
 
 /// A file that keeps locks. Made by [`Config`](crate::Config).
@@ -47,7 +45,7 @@ impl Sqlite {
     }
 }
 
-impl Backend for Sqlite {
+impl Records for Sqlite {
     fn label(&self) -> Label {
         Self::LABEL
     }
@@ -64,66 +62,23 @@ impl Backend for Sqlite {
         self.actor.ask(Lane::Second, within, |_| Ok(())).await
     }
 
-    async fn apply(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        let lane = match operation {
-            Operation::Renew { .. } | Operation::Release { .. } => Lane::First,
-            _ => Lane::Second,
-        };
-        let (key, operation, answers) = (key.clone(), operation.clone(), Arc::clone(&self.actor.answers));
+    async fn transact(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        let keeps = |step: &Step| matches!(step.operation, Operation::Renew { .. } | Operation::Release { .. });
+        let lane = if batch.steps.iter().all(keeps) { Lane::First } else { Lane::Second };
+        let (steps, all_or_none) = (batch.steps.to_vec(), batch.all_or_none);
+        let answers = Arc::clone(&self.actor.answers);
         let work = move |file: &mut File| {
-            let outcome = file.apply(kind, &key, &operation)?;
-            if let (Outcome::Granted(_) | Outcome::Renewed, Some(lease)) = (&outcome, operation.lease()) {
+            let applied = file.apply(Batch { steps: &steps, all_or_none })?;
+            if let Some(lease) = applied.holds_for(&steps) {
                 answers.holds_for(lease);
             }
-            Ok(outcome)
+            Ok(applied)
         };
         self.actor.ask(lane, within, work).await
     }
 
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        let (wanted, answers) = (wanted.to_vec(), Arc::clone(&self.actor.answers));
-        let work = move |file: &mut File| {
-            let joint = file.acquire_all(&wanted)?;
-            if let Joint::Granted(_) = &joint {
-                for one in &wanted {
-                    answers.holds_for(one.lease);
-                }
-            }
-            Ok(joint)
-        };
-        self.actor.ask(Lane::Second, within, work).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        let (renewals, answers) = (renewals.to_vec(), Arc::clone(&self.actor.answers));
-        let work = move |file: &mut File| {
-            let held = file.renew(&renewals)?;
-            for one in &renewals {
-                answers.holds_for(one.lease);
-            }
-            Ok(held)
-        };
-        let held = self.actor.ask(Lane::First, within, work).await?;
-        Ok(held.into_iter().map(Lasts::from).collect())
-    }
-
-    async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {
-        let began = Instant::now();
-        let (mut held, mut next) = (Vec::new(), Some(Vec::new()));
-        // A page at a time: what keeps a hold goes between two of them.
-        while let Some(after) = next {
-            let (pattern, left) = (pattern.clone(), within.saturating_sub(began.elapsed()));
-            let page = self.actor.ask(Lane::Second, left, move |file| file.page(&pattern, &after)).await?;
-            held.extend(page.held);
-            next = page.next;
-        }
-        Ok(held)
+    async fn page(&self, after: Option<Vec<u8>>, within: Duration) -> Result<Page, StoreError> {
+        self.actor.ask(Lane::Second, within, move |file| file.page(&after.unwrap_or_default())).await
     }
 
     async fn announce(&self, client: &str, card: &Card, keep: Duration, within: Duration) -> Result<(), StoreError> {
@@ -134,10 +89,6 @@ impl Backend for Sqlite {
     async fn look_up(&self, client: &str, within: Duration) -> Result<Option<Card>, StoreError> {
         let client = client.to_owned();
         self.actor.ask(Lane::Second, within, move |file| file.look_up(&client)).await
-    }
-
-    fn calls_apart(&self, _: Kind) -> bool {
-        false
     }
 
     async fn listen(&self, port: Port) {

@@ -13,7 +13,6 @@ mod config;
 mod desk;
 mod error;
 mod file;
-mod joint;
 mod line;
 mod locks;
 mod machine;

@@ -9,7 +9,8 @@ use crate::error::Failure;
 use crate::file::{File, Lasting};
 use crate::locks::{bytes, moment};
 use rusqlite::{OptionalExtension, params};
-use tenure_core::{Claim, Key, Outcome, Stay};
+use tenure_core::records::{FreeTo, Freed, Notices};
+use tenure_core::{Claim, Key, Operation, Outcome, Stay, Step};
 
 /// How a client stands in line. The order is that in which they are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +77,16 @@ impl File {
     }
 
     /// Whether a client that finds the lock taken stands where it should, or not at all.
-    pub(crate) fn is_in_place_in_line(&self, key: &Key, client: &str, stay: Stay) -> Result<bool, Failure> {
-        if stay == Stay::No {
+    pub(crate) fn stands_well(&self, step: &Step) -> Result<bool, Failure> {
+        let (Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. }) = &step.operation else {
+            return Ok(true);
+        };
+        if *stay == Stay::No {
             return Ok(true);
         }
         let mut statement = self.db().prepare_cached("SELECT state FROM waiters WHERE key = ?1 AND client = ?2")?;
-        let state: Option<i64> = statement.query_row(params![bytes(key), client], |row| row.get(0)).optional()?;
+        let state: Option<i64> =
+            statement.query_row(params![bytes(&step.key), claim.client()], |row| row.get(0)).optional()?;
         Ok(state.is_none_or(|state| state == State::Waits as i64))
     }
 
@@ -107,43 +112,39 @@ impl File {
         Ok(())
     }
 
-    /// Whom to tell of what has happened to a lock. Those of the line who died are taken out of it.
-    pub(crate) fn calls(&self, key: &Key, outcome: &Outcome, called: &[Claim]) -> Result<Vec<Call>, Failure> {
-        let call = |claim: &Claim| Call { client: claim.client().to_owned(), words: format!("{CALL} {claim}") };
-        let mut calls: Vec<Call> = called.iter().map(call).collect();
-        match outcome {
-            Outcome::Released | Outcome::Left => {}
-            // There may be enough for several of them, and a latch is open to all.
-            outcome if outcome.concerns_all() => {}
-            Outcome::Forced(Some(sight)) => {
-                for holder in &sight.holders {
-                    let words = format!("{FORCED} {}", holder.claim);
-                    calls.push(Call { client: holder.claim.client().to_owned(), words });
-                }
-            }
-            _ => return Ok(calls),
+    /// What to say to whom, and in what order. Those who died are taken out of the line.
+    pub(crate) fn calls(&self, notices: &Notices) -> Result<Vec<Call>, Failure> {
+        let call =
+            |word| move |claim: &Claim| Call { client: claim.client().to_owned(), words: format!("{word} {claim}") };
+        let mut calls: Vec<Call> = notices.called.iter().map(call(CALL)).collect();
+        calls.extend(notices.forced.iter().map(call(FORCED)));
+        for Freed { topic, to } in &notices.freed {
+            self.call_line(&topic.key, *to, &mut calls)?;
         }
+        Ok(calls)
+    }
+
+    fn call_line(&self, key: &Key, to: FreeTo, calls: &mut Vec<Call>) -> Result<(), Failure> {
         let mut heard = self.in_line(bytes(key))?.into_iter().filter_map(|(client, _)| {
             if self.bells.is_heard(&client) { Some(Ok(client)) } else { self.leave(bytes(key), &client).err().map(Err) }
         });
-        // Where others are still in, it is the turn of those who stand under them. The line does not tell who does, so all
-        // who are in it look.
-        let free = match outcome {
-            Outcome::Forced(Some(sight)) => !sight.kind.has_permits(),
-            outcome => *outcome == Outcome::Released,
-        };
         if let Some(client) = heard.next().transpose()? {
-            if free {
+            if to == FreeTo::One {
                 let statement = "UPDATE waiters SET state = max(state, ?3) WHERE key = ?1 AND client = ?2";
                 self.db().prepare_cached(statement)?.execute(params![bytes(key), client, State::Called as i64])?;
             }
             calls.push(Call { client, words: format!("{TURN} {key}") });
         }
-        for client in heard.take(if free { 1 } else { usize::MAX }) {
-            let word = if free || *outcome == Outcome::Left { FREE } else { TURN };
+        // The second stands in for the first, should that not come; of more than one who may go on, all look.
+        let (word, others) = match to {
+            FreeTo::One => (FREE, 1),
+            FreeTo::Nested => (FREE, usize::MAX),
+            FreeTo::All => (TURN, usize::MAX),
+        };
+        for client in heard.take(others) {
             calls.push(Call { client: client?, words: format!("{word} {key}") });
         }
-        Ok(calls)
+        Ok(())
     }
 
     /// A client was called and nobody of its own waits any more: it is the next one's turn.
@@ -154,7 +155,11 @@ impl File {
             let states = (State::Served as i64, State::Called as i64);
             let changed =
                 file.db().prepare_cached(statement)?.execute(params![bytes(key), client, states.0, states.1])?;
-            if changed == 0 { Ok(Vec::new()) } else { file.calls(key, &Outcome::Released, &[]) }
+            let mut calls = Vec::new();
+            if changed > 0 {
+                file.call_line(key, FreeTo::One, &mut calls)?;
+            }
+            Ok(calls)
         })?;
         // Outside: whoever is rung finds what was written.
         for Call { client: next, words } in calls {
@@ -166,17 +171,11 @@ impl File {
         Ok(())
     }
 
-    /// Says in an outcome that shows the lock how many clients wait for it.
-    pub(crate) fn count_waiters(&self, key: &Key, outcome: &mut Outcome) -> Result<(), Failure> {
-        if let Outcome::Seen(Some(sight)) | Outcome::Forced(Some(sight)) = outcome {
-            let waiting = self.in_line(bytes(key))?.into_iter();
-            let waiting =
-                waiting.filter(|(client, state)| *state < State::Served as i64 && self.bells.is_heard(client));
-            let waiting = u32::try_from(waiting.count()).unwrap_or(u32::MAX);
-            // A line of claims is in the record, and was counted there.
-            sight.waiters.get_or_insert(waiting);
-        }
-        Ok(())
+    /// How many clients wait for a lock.
+    pub(crate) fn waiters(&self, key: &Key) -> Result<u32, Failure> {
+        let waiting = self.in_line(bytes(key))?.into_iter();
+        let waiting = waiting.filter(|(client, state)| *state < State::Served as i64 && self.bells.is_heard(client));
+        Ok(u32::try_from(waiting.count()).unwrap_or(u32::MAX))
     }
 
     /// The clients in line in the order in which they are called, with their states.

@@ -1,45 +1,30 @@
-//! The locks in the file: every operation is a step of the kernel's in a transaction.
+//! The locks in the file: every batch is a transaction.
 
 use crate::error::Failure;
 use crate::file::{File, Lasting};
+use crate::line::Call;
 use crate::machine;
 use rusqlite::params;
-use tenure_core::kernel::{Countdown, Record, Stepped, Time, step};
-use tenure_core::{Claim, Key, Kind, Operation, Outcome, Pattern, Renewal, Sight, Token};
+use tenure_core::kernel::{Countdown, Record, Time};
+use tenure_core::records::{Entry, Liveness, Loaded, Page, run};
+use tenure_core::{Applied, Batch, Key, Kind, Operation, Outcome, Step, Token};
 
 /// How far the ceiling is raised: tokens follow the clock in microseconds, so that the disk is synced every ten seconds at
 /// the most, and what is left out after a power loss has passed before the machine is up again.
 const HEADROOM: Token = 10_000_000;
-/// How many records are read at a time for a listing: enough to make turns rare, few enough to let others have theirs.
+/// How many records are read at a time: enough to make turns rare, few enough to let others have theirs.
 const PAGE: i64 = 500;
-/// The next records, by their keys. Those that would be forgotten are gone by then.
-const NEXT_KEPT: &str = "SELECT key, record FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2";
-
-/// A part of a listing.
-pub(crate) struct Page {
-    /// The held locks among the records that were looked at.
-    pub(crate) held: Vec<(Key, Sight)>,
-    /// The last key that was looked at, if there are more.
-    pub(crate) next: Option<Vec<u8>>,
-}
+/// The next records, by their keys.
+const NEXT: &str = "SELECT key, record FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2";
 
 impl File {
-    /// Applies one operation to one lock, and tells those whom it concerns.
-    pub(crate) fn apply(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Outcome, Failure> {
-        if let Some(outcome) = self.look(kind, key, operation)? {
-            return Ok(outcome);
+    /// Applies a batch, and tells those whom it concerns.
+    pub(crate) fn apply(&self, batch: Batch<'_>) -> Result<Applied, Failure> {
+        if let Some(applied) = self.look(batch)? {
+            return Ok(applied);
         }
-        let work = |file: &Self| {
-            let (mut outcome, called) = file.step(kind, key, operation)?;
-            if let Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. } = operation {
-                file.keep_place(key, claim.client(), *stay, &outcome)?;
-            }
-            file.count_waiters(key, &mut outcome)?;
-            let calls = file.calls(key, &outcome, &called)?;
-            file.sweep()?;
-            Ok((outcome, calls))
-        };
-        let (outcome, calls) = match self.write(Lasting::No, work) {
+        let work = |file: &Self| file.step(batch);
+        let (applied, calls) = match self.write(Lasting::No, work) {
             Err(Failure::MustLast) => self.write(Lasting::Yes, work)?,
             done => done?,
         };
@@ -48,47 +33,67 @@ impl File {
         for call in calls {
             self.bells.ring(&call.client, &call.words);
         }
-        Ok(outcome)
+        Ok(applied)
     }
 
     /// The answer, if it can be given without writing: one who looks waits for nobody, and nobody for it. Most of those
     /// who wait for a lock find it taken when they ask.
-    fn look(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<Option<Outcome>, Failure> {
-        let looks = operation.is_look();
-        if !looks && !matches!(operation, Operation::Acquire { .. } | Operation::Take { .. }) {
+    fn look(&self, batch: Batch<'_>) -> Result<Option<Applied>, Failure> {
+        let may_change = |step: &Step| {
+            !step.operation.is_look() && !matches!(step.operation, Operation::Acquire { .. } | Operation::Take { .. })
+        };
+        if batch.steps.iter().any(may_change) {
             return Ok(None);
         }
-        let record = match self.load(key)? {
-            Some(record) => record,
-            None if looks => Record::default(),
-            None => return Ok(None),
-        };
-        let Stepped { record: after, mut outcome, .. } = step(kind, record.clone(), operation, self.now(), 0);
-        if looks {
-            self.count_waiters(key, &mut outcome)?;
-            return Ok(Some(outcome));
+        let before = self.entries(batch, 0)?;
+        let done = run(batch, self.loaded(before.clone()));
+        if batch.only_looks() || matches!(done.applied, Applied::Stopped { .. }) {
+            return Ok(Some(done.applied));
         }
-        let keeps_place = match operation {
-            Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. } => {
-                self.is_in_place_in_line(key, claim.client(), *stay)?
+        for (step, outcome) in outcomes(batch, &done.applied) {
+            if matches!(outcome, Outcome::Granted(_)) || !self.stands_well(step)? {
+                return Ok(None);
             }
-            _ => true,
-        };
-        Ok((after == record && keeps_place && !matches!(outcome, Outcome::Granted(_))).then_some(outcome))
+        }
+        let same = before.iter().zip(&done.entries).all(|(before, after)| before.record == after.record);
+        Ok(same.then_some(done.applied))
     }
 
-    /// One step, written down. To be called in a transaction that writes.
-    fn step(&self, kind: Kind, key: &Key, operation: &Operation) -> Result<(Outcome, Vec<Claim>), Failure> {
-        let before = self.load(key)?.unwrap_or_default();
-        let tokens = operation.counts();
-        let watermark = if tokens { self.meta("watermark")?.max(machine::floor()) } else { 0 };
-        // The time is told within the transaction: of two steps the later one sees the later time.
-        let stepped = step(kind, before.clone(), operation, self.now(), watermark);
-        self.note(key, &before, &stepped.record)?;
-        if tokens && stepped.watermark != watermark {
-            self.hand_out(stepped.watermark)?;
+    /// The batch, written down. To be called in a transaction that writes.
+    fn step(&self, batch: Batch<'_>) -> Result<(Applied, Vec<Call>), Failure> {
+        let watermark = if batch.counts() { self.meta("watermark")?.max(machine::floor()) } else { 0 };
+        let before = self.entries(batch, watermark)?;
+        let done = run(batch, self.loaded(before.clone()));
+        for (key, (before, after)) in batch.keys().into_iter().zip(before.iter().zip(&done.entries)) {
+            self.note(key, &before.record, &after.record)?;
         }
-        Ok((stepped.outcome, stepped.called))
+        if batch.counts() && done.watermark() != watermark {
+            self.hand_out(done.watermark())?;
+        }
+        for (step, outcome) in outcomes(batch, &done.applied) {
+            if let Operation::Acquire { claim, stay, .. } | Operation::Take { claim, stay, .. } = &step.operation {
+                self.keep_place(&step.key, claim.client(), *stay, outcome)?;
+            }
+        }
+        let calls = self.calls(&done.notices)?;
+        self.sweep()?;
+        Ok((done.applied, calls))
+    }
+
+    /// What the file has of the batch's locks.
+    fn entries(&self, batch: Batch<'_>, watermark: Token) -> Result<Vec<Entry>, Failure> {
+        let shows =
+            batch.steps.iter().any(|step| matches!(step.operation, Operation::Inspect | Operation::ForceRelease));
+        let entry = |key| {
+            let record = self.load(key)?.unwrap_or_default();
+            let waiters = if shows { Some(self.waiters(key)?) } else { None };
+            Ok(Entry { waiters, ..Entry::new(record, watermark) })
+        };
+        batch.keys().into_iter().map(entry).collect()
+    }
+
+    fn loaded(&self, entries: Vec<Entry>) -> Loaded {
+        Loaded { entries, now: self.now(), liveness: Liveness::Leases }
     }
 
     /// Writes down what has become of a lock. What outlives a boot is on the disk before anybody is told.
@@ -106,7 +111,7 @@ impl File {
     pub(crate) fn end_leases(&self) -> Result<(), Failure> {
         let never = moment(Time::MAX);
         self.db().execute("DELETE FROM locks WHERE forget < ?1", [never])?;
-        let (mut statement, mut after) = (self.db().prepare(NEXT_KEPT)?, Vec::new());
+        let (mut statement, mut after) = (self.db().prepare(NEXT)?, Vec::new());
         loop {
             let page: Vec<(Vec<u8>, String)> = statement
                 .query_map(params![after, PAGE], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -138,23 +143,11 @@ impl File {
         self.set_meta("watermark", token)
     }
 
-    /// Renews many holds in one transaction; for each, whether it still holds.
-    pub(crate) fn renew(&self, renewals: &[Renewal]) -> Result<Vec<bool>, Failure> {
-        self.write(Lasting::No, |file| {
-            let renew = |Renewal { kind, key, claim, lease }: &Renewal| {
-                let operation = Operation::Renew { claim: claim.clone(), lease: *lease };
-                Ok(file.step(*kind, key, &operation)?.0 == Outcome::Renewed)
-            };
-            renewals.iter().map(renew).collect()
-        })
-    }
-
-    /// The held locks among the next records after a key.
-    pub(crate) fn page(&self, pattern: &Pattern, after: &[u8]) -> Result<Page, Failure> {
-        let mut statement =
-            self.db().prepare_cached("SELECT key, record FROM locks WHERE key > ?1 ORDER BY key LIMIT ?2")?;
+    /// The next locks after a key.
+    pub(crate) fn page(&self, after: &[u8]) -> Result<Page, Failure> {
+        let mut statement = self.db().prepare_cached(NEXT)?;
         let mut rows = statement.query(params![after, PAGE])?;
-        let (mut held, mut last, mut looked) = (Vec::new(), Vec::new(), 0);
+        let (mut entries, mut last, mut looked) = (Vec::new(), Vec::new(), 0);
         while let Some(row) = rows.next()? {
             (last, looked) = (row.get(0)?, looked + 1);
             let Some(key) = str::from_utf8(&last).ok().and_then(|name| Key::new(name).ok()) else { continue };
@@ -162,16 +155,11 @@ impl File {
             let Ok(record) = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?.parse::<Record>() else {
                 continue;
             };
-            if !pattern.matches(key.as_str()) {
-                continue;
-            }
-            let mut outcome = step(Kind::Reentrant, record, &Operation::Inspect, self.now(), 0).outcome;
-            self.count_waiters(&key, &mut outcome)?;
-            if let Outcome::Seen(Some(sight)) = outcome {
-                held.push((key, sight));
-            }
+            let waiters = Some(self.waiters(&key)?);
+            entries.push((key, Entry { waiters, ..Entry::new(record, 0) }));
         }
-        Ok(Page { held, next: (looked == PAGE).then_some(last) })
+        let next = (looked == PAGE).then_some(last);
+        Ok(Page { entries, now: self.now(), liveness: Liveness::Leases, next })
     }
 
     pub(crate) fn load(&self, key: &Key) -> Result<Option<Record>, Failure> {
@@ -209,6 +197,12 @@ impl File {
     }
 }
 
+/// The steps with what came of each.
+fn outcomes<'a>(batch: Batch<'a>, applied: &'a Applied) -> impl Iterator<Item = (&'a Step, &'a Outcome)> {
+    let answers = if let Applied::Each(answers) = applied { &**answers } else { &[] };
+    batch.steps.iter().zip(answers.iter().flatten())
+}
+
 /// What is kept of a lock until somebody removes it, over boots as well: how many permits there are, how often a latch is to be
 /// counted down, and the last of the tokens of its own.
 fn lasting(record: &Record) -> (Option<(Kind, i64)>, Option<&Countdown>, Token) {
@@ -238,11 +232,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
     use tenure_core::kernel::{Counting, Stay, Supplying};
-    use tenure_core::{Clock, ManualClock};
+    use tenure_core::{Claim, Clock, ManualClock};
 
     /// Whether a power loss leaves what was told of an operation.
     fn lasts(file: &File, kind: Kind, operation: &Operation) -> bool {
-        file.apply(kind, &Key::new(kind.name()).unwrap(), operation).unwrap();
+        let step = Step::new(kind, &Key::new(kind.name()).unwrap(), operation.clone());
+        file.apply(Batch::one(&step)).unwrap().single().unwrap();
         file.lasts()
     }
 

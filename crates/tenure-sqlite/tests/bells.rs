@@ -127,11 +127,11 @@ async fn calls_to_one_who_is_busy_are_kept() {
         for number in 0..locks {
             let (lock, claim) = (format!("k{number}"), Claim::new("client", number));
             let acquire = Operation::Acquire { claim: claim.clone(), under: vec![], lease: PATIENCE, stay: Stay::No };
-            backend.apply(Kind::Reentrant, &key(&lock), &acquire, LEASE).await.unwrap();
+            backend.apply_one(Kind::Reentrant, &key(&lock), &acquire, LEASE).await.unwrap();
             db.execute(wait, [lock.as_bytes()]).unwrap();
             let release =
                 Operation::Release { claim, left: 0, change: 0, lease: LEASE, keep: Duration::ZERO, cancel: None };
-            let released = backend.apply(Kind::Reentrant, &key(&lock), &release, LEASE).await.unwrap();
+            let released = backend.apply_one(Kind::Reentrant, &key(&lock), &release, LEASE).await.unwrap();
             assert_eq!(released, Outcome::Released);
         }
         let heard = tokio::task::spawn_blocking(move || {

@@ -17,7 +17,7 @@ fn on_boot(place: &Place, boot: &str) -> Sqlite {
 async fn acquire(backend: &Sqlite, number: u64) -> Outcome {
     let claim = Claim::new("client", number);
     let operation = Operation::Acquire { claim, under: Vec::new(), lease: Duration::from_secs(3600), stay: Stay::No };
-    backend.apply(Kind::Reentrant, &key("k"), &operation, LEASE).await.unwrap()
+    backend.apply_one(Kind::Reentrant, &key("k"), &operation, LEASE).await.unwrap()
 }
 
 async fn token(backend: &Sqlite, number: u64) -> Token {
@@ -53,7 +53,7 @@ async fn a_reboot_ends_every_lease_and_tokens_rise() {
     let after = on_boot(&place, "two");
     reaches(&after).await;
     let renew = Operation::Renew { claim: Claim::new("client", 1), lease: LEASE };
-    assert_eq!(after.apply(Kind::Reentrant, &key("k"), &renew, LEASE).await.unwrap(), Outcome::NotHeld);
+    assert_eq!(after.apply_one(Kind::Reentrant, &key("k"), &renew, LEASE).await.unwrap(), Outcome::NotHeld);
     assert!(token(&after, 2).await > first);
     drop(after);
 
@@ -63,7 +63,7 @@ async fn a_reboot_ends_every_lease_and_tokens_rise() {
 }
 
 async fn apply(backend: &Sqlite, kind: Kind, name: &str, operation: Operation) -> Outcome {
-    backend.apply(kind, &key(name), &operation, LEASE).await.unwrap()
+    backend.apply_one(kind, &key(name), &operation, LEASE).await.unwrap()
 }
 
 fn acquiring(number: u64) -> Operation {
@@ -184,7 +184,7 @@ async fn a_power_loss_at_any_instant_is_got_over() {
             keep: Duration::ZERO,
             cancel: None,
         };
-        let released = before.apply(Kind::Reentrant, &key("k"), &release, LEASE).await.unwrap();
+        let released = before.apply_one(Kind::Reentrant, &key("k"), &release, LEASE).await.unwrap();
         assert_eq!(released, Outcome::Released);
         largest = token(&before, number + 1).await;
     }

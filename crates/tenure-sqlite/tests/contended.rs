@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::{LEASE, PATIENCE, Place, eventually, key, ms, soon};
 use tenure_core::{
-    Backend, Claim, ErrorKind, Kind, Lasts, Operation, Outcome, Pattern, Release, Renewal, Stay, StoreError,
-    StoreErrorKind,
+    Backend, Claim, ErrorKind, Kind, Operation, Outcome, Pattern, Release, Stay, StoreError, StoreErrorKind,
 };
 
 /// Keeps the file from being written until it is dropped.
@@ -56,7 +55,7 @@ async fn every_call_ends_in_time_and_says_that_nothing_was_done() {
     for within in [20, 100, 400].map(ms) {
         let error = answered(async || {
             let began = Instant::now();
-            let error = backend.apply(Kind::Reentrant, &key("k"), &acquire(1), within).await.unwrap_err();
+            let error = backend.apply_one(Kind::Reentrant, &key("k"), &acquire(1), within).await.unwrap_err();
             let took = began.elapsed();
             assert!(took >= within / 2 && took <= within + PATIENCE, "{took:?} of {within:?}");
             error
@@ -65,13 +64,9 @@ async fn every_call_ends_in_time_and_says_that_nothing_was_done() {
         assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
         assert!(error.message.contains("another process keeps the file locked"), "{error}");
     }
-    let renewal = [Renewal {
-        kind: Kind::Reentrant,
-        key: key("k"),
-        claim: Claim::new("client", 1),
-        lease: Duration::from_secs(9),
-    }];
-    let error = answered(async || backend.renew(&renewal, ms(50)).await.unwrap_err()).await;
+    let renewal = Operation::Renew { claim: Claim::new("client", 1), lease: Duration::from_secs(9) };
+    let renew = async || backend.apply_one(Kind::Reentrant, &key("k"), &renewal, ms(50)).await.unwrap_err();
+    let error = answered(renew).await;
     assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
     drop(stuck);
     assert!(!place.is_held("k"));
@@ -82,12 +77,12 @@ async fn every_call_ends_in_time_and_says_that_nothing_was_done() {
 async fn looking_goes_on() {
     let place = Place::new();
     let backend = place.backend();
-    let granted = backend.apply(Kind::Reentrant, &key("k"), &acquire(1), LEASE).await.unwrap();
+    let granted = backend.apply_one(Kind::Reentrant, &key("k"), &acquire(1), LEASE).await.unwrap();
     assert!(matches!(granted, Outcome::Granted(_)));
     let _stuck = Stuck::new(&place);
-    let seen = backend.apply(Kind::Reentrant, &key("k"), &Operation::Inspect, LEASE).await.unwrap();
+    let seen = backend.apply_one(Kind::Reentrant, &key("k"), &Operation::Inspect, LEASE).await.unwrap();
     assert!(matches!(seen, Outcome::Seen(Some(_))));
-    let busy = backend.apply(Kind::Reentrant, &key("k"), &acquire(2), LEASE).await.unwrap();
+    let busy = backend.apply_one(Kind::Reentrant, &key("k"), &acquire(2), LEASE).await.unwrap();
     assert!(matches!(busy, Outcome::Busy(_)));
     assert_eq!(backend.list(&Pattern::new("*"), LEASE).await.unwrap().len(), 1);
 }
@@ -100,11 +95,11 @@ async fn a_call_that_was_given_up_is_not_done() {
     backend.reach(LEASE).await.unwrap();
     let stuck = Stuck::new(&place);
     let (lock, given_up) = (key("k"), acquire(1));
-    let call = backend.apply(Kind::Reentrant, &lock, &given_up, Duration::from_secs(30));
+    let call = backend.apply_one(Kind::Reentrant, &lock, &given_up, Duration::from_secs(30));
     assert!(tokio::time::timeout(ms(50), call).await.is_err());
     drop(stuck);
     // The thread has stopped waiting for the one that was given up, and does the next.
-    let next = backend.apply(Kind::Reentrant, &lock, &acquire(2), LEASE).await.unwrap();
+    let next = backend.apply_one(Kind::Reentrant, &lock, &acquire(2), LEASE).await.unwrap();
     assert!(matches!(next, Outcome::Granted(_)));
 }
 
@@ -116,8 +111,8 @@ async fn a_call_that_was_given_up_in_the_queue_is_never_begun() {
     backend.reach(LEASE).await.unwrap();
     let stuck = Stuck::new(&place);
     let (lock, other, first, second) = (key("k"), key("other"), acquire(1), acquire(2));
-    let waits = backend.apply(Kind::Reentrant, &other, &first, Duration::from_secs(5));
-    let queued = backend.apply(Kind::Reentrant, &lock, &second, ms(50));
+    let waits = backend.apply_one(Kind::Reentrant, &other, &first, Duration::from_secs(5));
+    let queued = backend.apply_one(Kind::Reentrant, &lock, &second, ms(50));
     let (waits, queued) = tokio::join!(waits, async {
         let error = queued.await.unwrap_err();
         drop(stuck);
@@ -133,7 +128,7 @@ async fn a_call_that_was_given_up_in_the_queue_is_never_begun() {
 async fn what_keeps_a_hold_goes_first() {
     let place = Place::new();
     let backend = Arc::new(place.backend());
-    backend.apply(Kind::Reentrant, &key("k"), &acquire(1), LEASE).await.unwrap();
+    backend.apply_one(Kind::Reentrant, &key("k"), &acquire(1), LEASE).await.unwrap();
     let stuck = Stuck::new(&place);
     let mut crowd = tokio::task::JoinSet::new();
     let asked = Arc::new(AtomicU64::new(0));
@@ -142,17 +137,18 @@ async fn what_keeps_a_hold_goes_first() {
         crowd.spawn(async move {
             asked.fetch_add(1, Ordering::Relaxed);
             let lock = key(&format!("crowd {number}"));
-            backend.apply(Kind::Reentrant, &lock, &acquire(1000 + number), Duration::from_secs(30)).await.unwrap()
+            backend.apply_one(Kind::Reentrant, &lock, &acquire(1000 + number), Duration::from_secs(30)).await.unwrap()
         });
     }
     // There is one thread, which does not turn to us between the count and the question.
     eventually("the crowd asks", PATIENCE, || asked.load(Ordering::Relaxed) == 500).await;
     let lease = Duration::from_secs(3600);
-    let renewal = Renewal { kind: Kind::Reentrant, key: key("k"), claim: Claim::new("client", 1), lease };
+    let renewal = Operation::Renew { claim: Claim::new("client", 1), lease };
     let last = Arc::clone(&asked);
     crowd.spawn(async move {
         last.fetch_add(1, Ordering::Relaxed);
-        assert_eq!(backend.renew(&[renewal], Duration::from_secs(30)).await.unwrap(), [Lasts::Yes]);
+        let renewed = backend.apply_one(Kind::Reentrant, &key("k"), &renewal, Duration::from_secs(30)).await;
+        assert_eq!(renewed.unwrap(), Outcome::Renewed);
         Outcome::Renewed
     });
     eventually("the renewal comes", PATIENCE, || asked.load(Ordering::Relaxed) == 501).await;

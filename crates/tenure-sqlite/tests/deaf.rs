@@ -6,10 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 use support::{PATIENCE, Place, backend, ms, soon};
-use tenure_core::{
-    Backend, Card, Client, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Pattern, Port, Renewal, Sight,
-    StoreError, Wanted,
-};
+use tenure_core::{Applied, Backend, Batch, Card, Client, Key, Kind, Label, Pattern, Port, Sight, StoreError};
 use tenure_sqlite::Sqlite;
 use tokio::sync::watch;
 
@@ -34,16 +31,8 @@ impl Backend for Deaf {
         self.sqlite.reach(within).await
     }
 
-    async fn apply(&self, kind: Kind, key: &Key, what: &Operation, within: Duration) -> Result<Outcome, StoreError> {
-        self.sqlite.apply(kind, key, what, within).await
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.sqlite.acquire_all(wanted, within).await
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.sqlite.renew(renewals, within).await
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        self.sqlite.apply(batch, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

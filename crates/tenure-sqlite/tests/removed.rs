@@ -172,10 +172,10 @@ fn unseen_index() -> Result<(), Failed> {
 
         let (lock, claim) = (support::key("k"), Claim::new("client", 1));
         let acquire = Operation::Acquire { claim, under: vec![], lease: LEASE, stay: Stay::No };
-        let error = one.apply(Kind::Reentrant, &lock, &acquire, LEASE / 10).await.unwrap_err();
+        let error = one.apply_one(Kind::Reentrant, &lock, &acquire, LEASE / 10).await.unwrap_err();
         assert!(error.message.contains("log beside the file was removed"), "{error}");
         for backend in [other, one] {
-            let busy = backend.apply(Kind::Reentrant, &lock, &acquire, PATIENCE).await?;
+            let busy = backend.apply_one(Kind::Reentrant, &lock, &acquire, PATIENCE).await?;
             assert!(matches!(busy, Outcome::Busy(_)), "{busy:?}");
         }
         drop(taker);

@@ -42,9 +42,9 @@ async fn visit(place: &Place, number: u64) {
     let backend = place.backend();
     let claim = Claim::new("visitor", number);
     let acquire = Operation::Acquire { claim: claim.clone(), under: vec![], lease: LEASE, stay: Stay::No };
-    backend.apply(Kind::Reentrant, &key("visited"), &acquire, PATIENCE).await.unwrap();
+    backend.apply_one(Kind::Reentrant, &key("visited"), &acquire, PATIENCE).await.unwrap();
     let release = Operation::Release { claim, left: 0, change: 0, lease: LEASE, keep: Duration::ZERO, cancel: None };
-    let released = backend.apply(Kind::Reentrant, &key("visited"), &release, PATIENCE).await.unwrap();
+    let released = backend.apply_one(Kind::Reentrant, &key("visited"), &release, PATIENCE).await.unwrap();
     assert_eq!(released, Outcome::Released);
 }
 

@@ -148,7 +148,7 @@ impl<'a, B: Backend> Site<'a, B> {
     }
 
     async fn apply(&self, operation: Operation) -> Outcome {
-        self.backend.apply(self.kind, &self.key, &operation, PATIENCE).await.expect("an answer")
+        self.backend.apply_one(self.kind, &self.key, &operation, PATIENCE).await.expect("an answer")
     }
 }
 

@@ -6,7 +6,7 @@ use crate::guard::Guard;
 use crate::hold::{Granted, Hold};
 use crate::inner::Inner;
 use crate::janitor::Chore;
-use crate::{Moment, Options, StoreError, StoreErrorKind, Wanted};
+use crate::{Moment, Options, Step, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind, Operation, Outcome, Stay, Want};
@@ -56,7 +56,7 @@ impl<'a> Armed<'a> {
     pub(super) async fn ask(&mut self, stay: Stay, within: Duration) -> Result<Outcome, StoreError> {
         let (claim, lease) = (self.claim.clone(), self.lease);
         let operation = match &self.demand {
-            None => Operation::Acquire { claim, under: self.under.clone(), lease, stay },
+            None => self.acquires(stay),
             Some(Demand { want, of }) => Operation::Take { claim, want: want.clone(), of: *of, lease, stay },
         };
         self.asking = true;
@@ -71,11 +71,15 @@ impl<'a> Armed<'a> {
         answer
     }
 
-    /// What to ask of a store that is asked for several at one moment. From here on the request is under way.
-    pub(super) fn asks_with_others(&mut self) -> Wanted {
+    fn acquires(&self, stay: Stay) -> Operation {
+        Operation::Acquire { claim: self.claim.clone(), under: self.under.clone(), lease: self.lease, stay }
+    }
+
+    /// What to ask of a store that is asked for several at one moment. From here on the request is under way. Nobody stays who
+    /// asks for several at once: it could stand in one line only.
+    pub(super) fn asks_with_others(&mut self) -> Step {
         self.asking = true;
-        let (claim, under) = (self.claim.clone(), self.under.clone());
-        Wanted { kind: self.kind, key: self.key.clone(), claim, under, lease: self.lease }
+        Step::new(self.kind, self.key, self.acquires(Stay::No))
     }
 
     /// It was answered; `granted` is none if it was not, and might still arrive.

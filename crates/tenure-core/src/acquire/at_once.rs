@@ -5,9 +5,9 @@ use super::{Contended, Patience, Whose, held, own, turned_down};
 use crate::entry::deadline;
 use crate::guard::Guard;
 use crate::inner::Inner;
-use crate::{Error, Joint, Options, StoreError, StoreErrorKind, Wanted};
+use crate::{Applied, Batch, Error, Options, Step, StoreError, StoreErrorKind};
 use std::sync::Arc;
-use tenure_kernel::{Busy, Claim, Key, Kind, Outcome};
+use tenure_kernel::{Busy, Claim, Grant, Key, Kind, Outcome};
 
 /// So often at the most is a request that was not answered sent again, before the locks are asked for one by one.
 const TRIES: u32 = 3;
@@ -52,17 +52,18 @@ pub(crate) async fn at_once(
     for tries in 1.. {
         let sent = shared.clock.now();
         let within = client.answer_within.min(patience.left(sent));
-        let wanted: Vec<Wanted> = armed.iter_mut().map(Armed::asks_with_others).collect();
-        let answer = shared.backend.acquire_all(&wanted, within).await.inspect(|_| shared.heard_from_store());
+        let steps: Vec<Step> = armed.iter_mut().map(Armed::asks_with_others).collect();
+        let answer = shared.apply_batch(Batch::all_or_none(&steps), within).await;
         let granted = match &answer {
-            Ok(joint) => Some(matches!(joint, Joint::Granted(_))),
+            Ok(applied) => Some(matches!(applied, Applied::Each(_))),
             Err(error) => (error.kind != StoreErrorKind::Unanswered).then_some(false),
         };
         for one in &mut armed {
             one.answered_with_others(granted);
         }
         match answer {
-            Ok(Joint::Granted(grants)) => {
+            Ok(Applied::Each(answers)) => {
+                let grants = grants(locks, answers)?;
                 // The client may have been closed meanwhile: nobody would look after the locks.
                 shared.begin()?;
                 if shared.clock.now() >= deadline(sent, options.span()) {
@@ -73,14 +74,14 @@ pub(crate) async fn at_once(
                 let guards = guards.map(|(one, grant)| one.into_guard(grant.token, options, whose.clone(), sent));
                 return Ok(AtOnce::Taken(guards.collect()));
             }
-            Ok(Joint::InTheWay { at, answer }) => {
+            Ok(Applied::Stopped { at, answer }) => {
                 let waited = shared.clock.now().since(began);
                 return in_the_way(locks[at], &under, answer).map(|holder| {
                     // Somebody is in the way, or comes first.
                     AtOnce::InTheWay(at, Contended { holder, waited, votes: Vec::new() })
                 });
             }
-            Ok(Joint::OneByOne) => return Ok(AtOnce::OneByOne),
+            Ok(Applied::Apart) => return Ok(AtOnce::OneByOne),
             Err(error) if !error.is_transient() => return Err(Error::from_store(None, error)),
             Err(error) => {
                 let now = shared.clock.now();
@@ -95,6 +96,16 @@ pub(crate) async fn at_once(
         }
     }
     Ok(AtOnce::OneByOne)
+}
+
+/// The grants of a store that has granted all.
+fn grants(locks: &[(Kind, &Key)], answers: Vec<Result<Outcome, StoreError>>) -> Result<Vec<Grant>, Error> {
+    let grant = |((kind, key), answer): (&(Kind, &Key), Result<Outcome, StoreError>)| match answer {
+        Ok(Outcome::Granted(grant)) => Ok(grant),
+        Ok(other) => Err(turned_down((*kind, key), &other)),
+        Err(error) => Err(Error::from_store(Some(key), error)),
+    };
+    locks.iter().zip(answers).map(grant).collect()
 }
 
 /// Who is in the way of all, by what one of them answered.

@@ -10,7 +10,7 @@ use crate::acquire::{AtOnce, Contended, Patience, acquire, at_once};
 use crate::guard::Guard;
 use crate::lock::Lock;
 use crate::options::Renew;
-use crate::{Error, ErrorKind, Loss, Moment, Options, Wanted};
+use crate::{Batch, Error, ErrorKind, Loss, Moment, Options};
 use futures_util::future::{join_all, select_all, try_join_all};
 use std::ops::Range;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl<'a> Taking<'a> {
 
     /// The guards in the order of the set, or who is in the way.
     pub(super) async fn run(mut self) -> Result<Result<Vec<Guard>, InTheWay>, Error> {
-        if self.locks.len() <= Wanted::MOST && is_of_one_client(self.locks) {
+        if self.locks.len() <= Batch::MOST && is_of_one_client(self.locks) {
             let locks: Vec<(Kind, &Key)> = self.locks.iter().map(|lock| (lock.kind(), lock.key())).collect();
             match at_once(self.locks[0].client(), &locks, self.options, self.patience[0]).await? {
                 AtOnce::Taken(guards) => return Ok(Ok(guards)),

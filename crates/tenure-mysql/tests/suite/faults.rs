@@ -285,7 +285,7 @@ async fn a_claim_whose_session_was_ended_may_come_again() {
     let acquire = Operation::Acquire { claim, under: Vec::new(), lease: ms(30_000), stay: Stay::No };
     let mut last = 0;
     for _ in 0..2 {
-        let outcome = backend.apply(Kind::Reentrant, &key, &acquire, PATIENCE).await.unwrap();
+        let outcome = backend.apply_one(Kind::Reentrant, &key, &acquire, PATIENCE).await.unwrap();
         let Outcome::Granted(grant) = outcome else { panic!("{outcome:?}") };
         assert!(grant.token > last);
         last = grant.token;

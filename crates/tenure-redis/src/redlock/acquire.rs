@@ -57,7 +57,7 @@ impl Redlock {
         let mut answers = Answers::new();
         let first = self.first_to_ask(key, claim, stay);
         if let Some(first) = first {
-            answers.push(self.apply_one(first, kind, key, &alone, within));
+            answers.push(self.apply_at(first, kind, key, &alone, within));
             if let Ok(Some((at, answer))) = tokio::time::timeout(HEAD_START, answers.next()).await {
                 if let Ok(Outcome::Busy(busy)) = &answer
                     && self.contended.saw(key, busy.holder.iter().map(|holder| &holder.claim)) < SPLIT
@@ -68,7 +68,7 @@ impl Redlock {
             }
         }
         let others = (0..self.nodes.len()).filter(|at| Some(*at) != first);
-        answers.extend(others.map(|at| self.apply_one(at, kind, key, &alone, within)));
+        answers.extend(others.map(|at| self.apply_at(at, kind, key, &alone, within)));
         while let Some((at, answer)) = answers.next().await {
             votes.put(at, answer, self.nodes[at].abstains());
             // One that goes in beside others has their token, which a server that granted it late may not have been told yet.

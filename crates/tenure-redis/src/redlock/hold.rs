@@ -20,7 +20,7 @@ impl Redlock {
     ) -> Result<Outcome, StoreError> {
         let Operation::Reenter { claim, count, change, lease, .. } = operation else { return Ok(Outcome::NotHeld) };
         let began = Instant::now();
-        let said = self.majority(self.apply_all(kind, key, operation, within)).await?;
+        let said = self.majority(self.apply_everywhere(kind, key, operation, within)).await?;
         let Some(held) = self.holds.get(key, claim) else { return Ok(said) };
         if let Outcome::Granted(grant) = &said {
             self.holds.change(key, claim, |held| {
@@ -105,7 +105,7 @@ impl Redlock {
                 let retract = |within| node.redis.retract(kind, &key, &claim, &operation, within);
                 even_if_dead(within, |_| true, retract).await
             } else {
-                even_if_dead(within, |_| true, |within| node.redis.apply(kind, &key, &operation, within)).await
+                even_if_dead(within, |_| true, |within| node.redis.apply_one(kind, &key, &operation, within)).await
             };
             node.heard(&answer);
             if owed {

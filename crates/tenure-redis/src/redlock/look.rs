@@ -56,7 +56,7 @@ impl Redlock {
                 // To free it by force a second time would show that nobody had it.
                 let harmless =
                     |error: &StoreError| operation == Operation::Inspect || error.kind == StoreErrorKind::Unreachable;
-                even_if_dead(within, harmless, |within| node.redis.apply(kind, &key, &operation, within)).await
+                even_if_dead(within, harmless, |within| node.redis.apply_one(kind, &key, &operation, within)).await
             }
         });
         while let Some((at, answer)) = patience.next(&mut answers).await {

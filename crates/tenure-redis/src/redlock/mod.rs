@@ -29,8 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Guarantee, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Over, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, Vote, Wanted,
+    Applied, Backend, Batch, Card, Guarantee, Key, Kind, Label, Operation, Outcome, Over, Pattern, Port, Sight, Step,
+    StoreError, StoreErrorKind, Vote,
 };
 
 /// Several independent Redis servers, of which a majority keeps each lock. Made by
@@ -111,7 +111,7 @@ impl Redlock {
     }
 
     /// Applies something to one server.
-    fn apply_one(
+    fn apply_at(
         &self,
         at: usize,
         kind: Kind,
@@ -121,13 +121,13 @@ impl Redlock {
     ) -> BoxFuture<'static, Answered<Outcome>> {
         self.ask_one(at, |node| {
             let (key, operation) = (key.clone(), operation.clone());
-            async move { node.redis.apply(kind, &key, &operation, within).await }
+            async move { node.redis.apply_one(kind, &key, &operation, within).await }
         })
     }
 
     /// Applies the same to every server.
-    fn apply_all(&self, kind: Kind, key: &Key, operation: &Operation, within: Duration) -> Answers<Outcome> {
-        (0..self.nodes.len()).map(|at| self.apply_one(at, kind, key, operation, within)).collect()
+    fn apply_everywhere(&self, kind: Kind, key: &Key, operation: &Operation, within: Duration) -> Answers<Outcome> {
+        (0..self.nodes.len()).map(|at| self.apply_at(at, kind, key, operation, within)).collect()
     }
 }
 
@@ -175,7 +175,21 @@ impl Backend for Redlock {
         self.check_independent()
     }
 
-    async fn apply(
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        let renews = |step: &Step| matches!(step.operation, Operation::Renew { .. });
+        match batch.steps {
+            // There is no one moment of several servers.
+            _ if batch.all_or_none => Ok(Applied::Apart),
+            [step] => self.apply_one(step.kind, &step.key, &step.operation, within).await.map(Applied::one),
+            steps if steps.iter().all(renews) => Ok(Applied::Each(self.renew_all(steps, within).await)),
+            steps => {
+                let answers = steps.iter().map(|step| self.apply_one(step.kind, &step.key, &step.operation, within));
+                Ok(Applied::Each(join_all(answers).await))
+            }
+        }
+    }
+
+    async fn apply_one(
         &self,
         kind: Kind,
         key: &Key,
@@ -190,28 +204,15 @@ impl Backend for Redlock {
                 self.acquire((kind, key), (claim, under), (*lease, *stay), within).await
             }
             Operation::Reenter { .. } => self.reenter(kind, key, operation, within).await,
-            Operation::Renew { claim, lease } => {
-                let renewal = Renewal { kind, key: key.clone(), claim: claim.clone(), lease: *lease };
-                match self.renew(std::slice::from_ref(&renewal), within).await?.pop() {
-                    Some(Lasts::Yes) => Ok(Outcome::Renewed),
-                    Some(Lasts::Unknown(error)) => Err(error),
-                    Some(Lasts::No) | None => Ok(Outcome::NotHeld),
-                }
+            Operation::Renew { .. } => {
+                let renewal = Step::new(kind, key, operation.clone());
+                self.renew_all(std::slice::from_ref(&renewal), within).await.pop().unwrap_or(Ok(Outcome::NotHeld))
             }
             Operation::Release { .. } => self.release(kind, key, operation, within).await,
             Operation::ForceRelease => self.force(kind, key, within).await,
             Operation::Inspect => self.inspect(kind, key, within).await,
             _ => Ok(Outcome::NotHeld),
         }
-    }
-
-    async fn acquire_all(&self, _: &[Wanted], _: Duration) -> Result<Joint, StoreError> {
-        // There is no one moment of several servers.
-        Ok(Joint::OneByOne)
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        self.renew_all(renewals, within).await
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

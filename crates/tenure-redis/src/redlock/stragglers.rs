@@ -107,7 +107,7 @@ pub(super) async fn tell(node: &Node, given_up: &GivenUp) {
 /// Whether it answered.
 async fn tell_one(node: &Node, given_up: &GivenUp, (key, claim, owed): (Key, Claim, Owed)) -> bool {
     let leave = given_up.leave(&key, &claim, owed.lease);
-    let answer = node.redis.apply(owed.kind, &key, &leave, PAUSE).await;
+    let answer = node.redis.apply_one(owed.kind, &key, &leave, PAUSE).await;
     node.stragglers.heard(&key, &claim, &answer);
     answer.is_ok()
 }

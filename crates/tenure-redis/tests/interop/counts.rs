@@ -73,7 +73,7 @@ impl Meeting {
 }
 
 async fn on(backend: &Redis, kind: Kind, key: &str, operation: Operation) -> Outcome {
-    backend.apply(kind, &Key::new(key).unwrap(), &operation, PATIENCE).await.unwrap()
+    backend.apply_one(kind, &Key::new(key).unwrap(), &operation, PATIENCE).await.unwrap()
 }
 
 /// Where it is told how many permits there are.

@@ -60,7 +60,7 @@ impl Set {
         let taken: Vec<&RedisServer> = others.take(minority).collect();
         for server in &taken {
             let stranger = backend(&server.url());
-            let granted = stranger.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await.unwrap();
+            let granted = stranger.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await.unwrap();
             assert!(matches!(granted, Outcome::Granted(_)), "{granted:?}");
         }
         for client in clients {

@@ -101,7 +101,7 @@ async fn run(
     for step in case.steps {
         server.reset_stats();
         let outcome = match step.operation() {
-            Some(operation) => backend.apply(step.kind, &key, &operation, WITHIN).await,
+            Some(operation) => backend.apply_one(step.kind, &key, &operation, WITHIN).await,
             None => {
                 let held = backend.list(&Pattern::new("*"), WITHIN).await.unwrap();
                 Ok(Outcome::Seen(held.into_iter().next().map(|(_, sight)| sight)))

@@ -14,7 +14,7 @@ const ID: &str = "00112233445566778899aabbccddeeff";
 
 /// One operation on `k`.
 async fn on(backend: &Redis, kind: Kind, operation: Operation) -> Outcome {
-    backend.apply(kind, &Key::new("k").unwrap(), &operation, WITHIN).await.unwrap()
+    backend.apply_one(kind, &Key::new("k").unwrap(), &operation, WITHIN).await.unwrap()
 }
 
 fn take(number: u64, want: u32, of: Option<u32>, lease: Duration) -> Operation {
@@ -288,7 +288,7 @@ async fn a_key_in_braces_is_another() {
     assert!(matches!(on(&backend, Kind::Semaphore, take(1, 2, Some(2), ms(5000))).await, Outcome::Granted(_)));
     let braced = Key::new("{k}").unwrap();
     let look = Operation::Supply(Supplying::Look);
-    let seen = backend.apply(Kind::Semaphore, &braced, &look, WITHIN).await.unwrap();
+    let seen = backend.apply_one(Kind::Semaphore, &braced, &look, WITHIN).await.unwrap();
     assert_eq!(seen, Outcome::Supply(Supply { was: None, available: 0, total: None }));
     assert_eq!(on(&backend, Kind::Semaphore, leave(1)).await, Outcome::Released);
     assert_eq!(supply(&backend, Kind::Semaphore, Supplying::Look).await.available, 2);
@@ -386,7 +386,7 @@ async fn tokens_that_cannot_be_counted_on_from_are_refused_and_stay() {
     for value in ["-1", "4503599627370496", "9007199254740991", "9223372036854775807", "many"] {
         server.command(&["SET", "redisson_lock_token:{k}", value]);
         let error =
-            backend.apply(Kind::Fenced, &Key::new("k").unwrap(), &acquire(1, WITHIN), WITHIN).await.unwrap_err();
+            backend.apply_one(Kind::Fenced, &Key::new("k").unwrap(), &acquire(1, WITHIN), WITHIN).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unexpected, "{error}");
         assert!(error.message.contains("redisson_lock_token:{k}"), "{error}");
         assert_eq!(ask::<String>(&server, &["GET", "redisson_lock_token:{k}"]), value);

@@ -15,7 +15,7 @@ async fn warm(server: &RedisServer, url: &str) -> tenure_redis::Redis {
     let backend = backend(url);
     let other = Key::new("other").unwrap();
     for operation in [acquire(1), Operation::Inspect] {
-        backend.apply(Kind::Reentrant, &other, &operation, PATIENCE).await.unwrap();
+        backend.apply_one(Kind::Reentrant, &other, &operation, PATIENCE).await.unwrap();
     }
     server.reset_stats();
     backend
@@ -29,12 +29,12 @@ async fn a_request_whose_reply_is_cut_is_unanswered_and_applied_once() {
     let key = Key::new("k").unwrap();
     let dropped = proxy.drop_reply_after("EVALSHA");
     let began = Instant::now();
-    let error = backend.apply(Kind::Reentrant, &key, &acquire(2), PATIENCE).await.unwrap_err();
+    let error = backend.apply_one(Kind::Reentrant, &key, &acquire(2), PATIENCE).await.unwrap_err();
     assert!(began.elapsed() < PATIENCE / 2, "a dead connection says so: {:?}", began.elapsed());
     dropped.await;
     assert_eq!(error.kind, StoreErrorKind::Unanswered, "{error}");
     assert_eq!(server.command_calls("evalsha"), 1);
-    let seen = backend.apply(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
+    let seen = backend.apply_one(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
     assert!(matches!(seen, Outcome::Seen(Some(_))), "it was applied: {seen:?}");
     assert_eq!((server.command_calls("evalsha"), server.command_calls("eval")), (2, 0), "the acquire and the look");
 }
@@ -46,14 +46,14 @@ async fn a_frozen_server_is_given_up_in_time_and_applies_the_request_once() {
     let key = Key::new("k").unwrap();
     server.pause();
     let began = Instant::now();
-    let error = backend.apply(Kind::Reentrant, &key, &acquire(2), ms(500)).await.unwrap_err();
+    let error = backend.apply_one(Kind::Reentrant, &key, &acquire(2), ms(500)).await.unwrap_err();
     let took = began.elapsed();
     assert_eq!(error.kind, StoreErrorKind::Unanswered, "{error}");
     assert!(took >= ms(490) && took < ms(2400), "{took:?}");
     tokio::time::sleep(ms(2500).saturating_sub(began.elapsed())).await;
     server.resume();
     eventually("the late request is applied", PATIENCE, || exists(&server, "k")).await;
-    let seen = backend.apply(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
+    let seen = backend.apply_one(Kind::Reentrant, &key, &Operation::Inspect, PATIENCE).await.unwrap();
     assert!(matches!(seen, Outcome::Seen(Some(_))), "{seen:?}");
     assert_eq!((server.command_calls("evalsha"), server.command_calls("eval")), (2, 0), "the acquire and the look");
 }
@@ -70,7 +70,7 @@ async fn a_thousand_callers_of_a_frozen_server_are_given_up_in_time() {
         let backend = std::sync::Arc::clone(&backend);
         callers.spawn(async move {
             backend
-                .apply(Kind::Reentrant, &Key::new(&format!("k{n}")).unwrap(), &acquire(n), ms(500))
+                .apply_one(Kind::Reentrant, &Key::new(&format!("k{n}")).unwrap(), &acquire(n), ms(500))
                 .await
                 .unwrap_err()
                 .kind
@@ -84,7 +84,7 @@ async fn a_thousand_callers_of_a_frozen_server_are_given_up_in_time() {
     server.resume();
     let key = Key::new("free").unwrap();
     assert!(matches!(
-        backend.apply(Kind::Reentrant, &key, &acquire(9999), PATIENCE).await.unwrap(),
+        backend.apply_one(Kind::Reentrant, &key, &acquire(9999), PATIENCE).await.unwrap(),
         Outcome::Granted(_)
     ));
 }
@@ -96,10 +96,10 @@ async fn dropped_requests_shift_nobodys_answer() {
     let backend = warm(&server, &server.url()).await;
     let keys: Vec<Key> = (0..200).map(|n| Key::new(&format!("k{n}")).unwrap()).collect();
     for (key, claim) in keys.iter().zip(0..) {
-        backend.apply(Kind::Reentrant, key, &acquire(claim), PATIENCE).await.unwrap();
+        backend.apply_one(Kind::Reentrant, key, &acquire(claim), PATIENCE).await.unwrap();
     }
     let looks = future::join_all(keys.iter().zip(0..).map(async |(key, n): (&Key, u64)| {
-        let look = backend.apply(Kind::Reentrant, key, &Operation::Inspect, PATIENCE);
+        let look = backend.apply_one(Kind::Reentrant, key, &Operation::Inspect, PATIENCE);
         let seen = match n % 3 {
             // Sent and dropped before it can be answered.
             0 => future::poll_immediate(look).await,
@@ -189,7 +189,7 @@ async fn a_replica_says_to_point_at_the_primary() {
     let replica = RedisServer::start();
     replica.command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()]);
     let backend = backend(&replica.url());
-    let error = backend.apply(Kind::Reentrant, &Key::new("k").unwrap(), &acquire(1), PATIENCE).await.unwrap_err();
+    let error = backend.apply_one(Kind::Reentrant, &Key::new("k").unwrap(), &acquire(1), PATIENCE).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
     assert!(error.is_transient() && error.message.contains("primary"), "{error}");
     let client = client(&replica.url()).await;

@@ -103,7 +103,7 @@ fn a_look_at_one_servers_clock_does_not_count_for_another() {
     let backend = backend(&name.url());
     let token = |runtime: &tokio::runtime::Runtime, number| {
         let key = Key::new(&format!("k{number}")).unwrap();
-        match runtime.block_on(backend.apply(Kind::Reentrant, &key, &acquire(number), PATIENCE)).unwrap() {
+        match runtime.block_on(backend.apply_one(Kind::Reentrant, &key, &acquire(number), PATIENCE)).unwrap() {
             Outcome::Granted(grant) => grant.token,
             other => panic!("{other:?}"),
         }

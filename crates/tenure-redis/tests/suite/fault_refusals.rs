@@ -95,15 +95,15 @@ async fn what_was_given_up_is_freed_with_full_memory() {
         ("simple", Kind::Simple, claim(2), vec![], Outcome::Released),
         ("nested", Kind::Reentrant, nested, vec![claim(4)], Outcome::Left),
     ];
-    backend.apply(Kind::Reentrant, &key("nested"), &acquire(&claim(4), &[]), PATIENCE).await.unwrap();
+    backend.apply_one(Kind::Reentrant, &key("nested"), &acquire(&claim(4), &[]), PATIENCE).await.unwrap();
     for (name, kind, claim, under, _) in &locks {
-        let taken = backend.apply(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
+        let taken = backend.apply_one(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
         assert!(matches!(taken, Outcome::Granted(_)), "{name}: {taken:?}");
     }
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     for (name, kind, claim, _, freed) in &locks {
-        let outcome = backend.apply(*kind, &key(name), &cancel(claim), PATIENCE).await;
-        let seen = backend.apply(*kind, &key(name), &Operation::Inspect, PATIENCE).await.unwrap();
+        let outcome = backend.apply_one(*kind, &key(name), &cancel(claim), PATIENCE).await;
+        let seen = backend.apply_one(*kind, &key(name), &Operation::Inspect, PATIENCE).await.unwrap();
         let Outcome::Seen(seen) = seen else { panic!("{seen:?}") };
         let holds = seen.is_some_and(|seen| seen.holders.iter().any(|holder| holder.claim == *claim));
         assert!(!holds, "{name}: it still holds, and the answer was {outcome:?}");
@@ -113,13 +113,13 @@ async fn what_was_given_up_is_freed_with_full_memory() {
     for (kind, claim) in
         [(Kind::Reentrant, claim(5)), (Kind::Simple, claim(6)), (Kind::Reentrant, Claim::nested("a", 7))]
     {
-        let error = backend.apply(kind, &key("free"), &cancel(&claim), PATIENCE).await.unwrap_err();
+        let error = backend.apply_one(kind, &key("free"), &cancel(&claim), PATIENCE).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unreachable, "{error}");
     }
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     assert!(server.keys("tenure:cancelled:{free}:*").is_empty());
     for (name, kind, claim, under, _) in &locks {
-        let late = backend.apply(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
+        let late = backend.apply_one(*kind, &key(name), &acquire(claim, under), PATIENCE).await.unwrap();
         assert_eq!(late, Outcome::Refused, "{name}: it was cancelled");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{PATIENCE, backend, claim, client_of, ms};
 use std::time::Duration;
-use tenure_core::{Backend, Claim, Key, Kind, Lasts, Operation, Options, Outcome, Renewal, Stay};
+use tenure_core::{Applied, Backend, Batch, Claim, Key, Kind, Operation, Options, Outcome, Stay, Step};
 use tenure_testkit::RedisServer;
 
 /// Five holds with five leases, of which the second and the fourth are gone.
@@ -14,15 +14,18 @@ async fn each_hears_of_itself(kinds: [(Kind, bool); 5]) {
         let key = Key::new(&format!("k{n}")).unwrap();
         let claim = if nested { Claim::nested(claim(n).client(), n) } else { claim(n) };
         let acquire = Operation::Acquire { claim: claim.clone(), under: Vec::new(), lease: ms(5_000), stay: Stay::No };
-        let taken = backend.apply(kind, &key, &acquire, PATIENCE).await.unwrap();
+        let taken = backend.apply_one(kind, &key, &acquire, PATIENCE).await.unwrap();
         assert!(matches!(taken, Outcome::Granted(_)), "{taken:?}");
-        renewals.push(Renewal { kind, key, claim, lease: ms(10_000 * (n + 1)) });
+        renewals.push(Step::new(kind, &key, Operation::Renew { claim, lease: ms(10_000 * (n + 1)) }));
     }
     // One is free, and one is somebody else's by now.
     server.command(&["DEL", "k1", "k3"]);
     let somebody = Operation::Acquire { claim: claim(99), under: Vec::new(), lease: ms(5_000), stay: Stay::No };
-    backend.apply(kinds[3].0, &renewals[3].key, &somebody, PATIENCE).await.unwrap();
-    assert_eq!(backend.renew(&renewals, PATIENCE).await.unwrap(), [true, false, true, false, true].map(Lasts::from));
+    backend.apply_one(kinds[3].0, &renewals[3].key, &somebody, PATIENCE).await.unwrap();
+    let expected =
+        [true, false, true, false, true].map(|held| Ok(if held { Outcome::Renewed } else { Outcome::NotHeld }));
+    let renewed = backend.apply(Batch::each(&renewals), PATIENCE).await.unwrap();
+    assert_eq!(renewed, Applied::Each(expected.to_vec()));
     for (n, lease) in [(0, 10_000), (2, 30_000), (4, 50_000)] {
         let left = Duration::from_millis(server.pttl(&format!("k{n}")).try_into().unwrap());
         assert!(left <= ms(lease) && left > ms(lease - 5_000), "k{n} lasts {left:?}, it asked for {lease} ms");

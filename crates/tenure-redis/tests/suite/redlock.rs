@@ -96,7 +96,7 @@ async fn a_server_that_restarted_empty_does_not_vote_twice() {
     other.lock("warm").unwrap().lock().await.unwrap().release().await.unwrap();
     // By nobody who would look after it, and find it lost.
     let (holder, key) = (backend(&servers, ""), Key::new("k").unwrap());
-    let granted = holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await.unwrap();
+    let granted = holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await.unwrap();
     assert!(matches!(granted, Outcome::Granted(_)), "{granted:?}");
     eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
     servers[2].command(&["DEL", "k"]);

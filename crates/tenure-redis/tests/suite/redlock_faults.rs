@@ -5,9 +5,9 @@ use crate::redlock::{backend_of, client, client_of, servers, spread, urls};
 use crate::support::{PATIENCE, acquire, claim, eventually, ms, soon};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Claim, Client, ErrorKind, Key, Kind, Lasts, Loss, Options, Outcome, Renewal, Said, Stay, What,
+    Applied, Batch, Claim, Client, ErrorKind, Key, Kind, Loss, Operation, Options, Outcome, Said, Stay, Step, What,
 };
-use tenure_core::{Operation, StoreErrorKind};
+use tenure_core::{Backend, StoreErrorKind};
 use tenure_redis::redis::from_redis_value;
 use tenure_testkit::{FaultProxy, RedisServer};
 
@@ -126,7 +126,7 @@ async fn a_server_that_was_cut_off_is_told_of_a_vote_that_was_given_back() {
     let (holder, key) = (backend_of(&urls(&servers), ""), Key::new("k").unwrap());
     let asker = client_of(&urls_by(&servers, 2, &proxy), "").await;
     asker.lock("warm").unwrap().lock().await.unwrap().release().await.unwrap();
-    assert!(matches!(holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
+    assert!(matches!(holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
     eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
     // The third has forgotten, lets the asker in, and is not heard.
     servers[2].command(&["DEL", "k"]);
@@ -215,7 +215,8 @@ async fn a_claim_under_others_outlives_restarts_as_they_do() {
 async fn nobody_is_put_back_beside_one_who_was_let_in_meanwhile() {
     let servers = servers(3);
     let (backend, key, lease) = (backend_of(&urls(&servers), ""), Key::new("k").unwrap(), Duration::from_secs(30));
-    let apply = async |operation: &Operation| backend.apply(Kind::Reentrant, &key, operation, PATIENCE).await.unwrap();
+    let apply =
+        async |operation: &Operation| backend.apply_one(Kind::Reentrant, &key, operation, PATIENCE).await.unwrap();
     let (outer, one, sibling) = (claim(1), Claim::nested(claim(1).client(), 2), Claim::nested(claim(1).client(), 3));
     let under = vec![outer.clone()];
     let goes_in =
@@ -226,15 +227,14 @@ async fn nobody_is_put_back_beside_one_who_was_let_in_meanwhile() {
     // The third forgets both, and a sibling that asks is let in there alone.
     servers[2].command(&["DEL", "k"]);
     let third = tenure_redis::Config::from_url(&servers[2].url()).unwrap().into_backend();
-    let let_in = third.apply(Kind::Reentrant, &key, &goes_in(&sibling), PATIENCE).await.unwrap();
+    let let_in = third.apply_one(Kind::Reentrant, &key, &goes_in(&sibling), PATIENCE).await.unwrap();
     assert!(matches!(let_in, Outcome::Granted(_)), "{let_in:?}");
     for claim in [&outer, &one] {
-        let renewal = Renewal { kind: Kind::Reentrant, key: key.clone(), claim: claim.clone(), lease };
-        assert_eq!(backend.renew(&[renewal], PATIENCE).await.unwrap(), [Lasts::Yes]);
+        assert_eq!(apply(&Operation::Renew { claim: claim.clone(), lease }).await, Outcome::Renewed);
     }
     // Whatever was to be put back is there by the time these are answered.
     let warm = Key::new("warm").unwrap();
-    assert!(matches!(backend.apply(Kind::Reentrant, &warm, &acquire(9), PATIENCE).await, Ok(Outcome::Granted(_))));
+    assert!(matches!(backend.apply_one(Kind::Reentrant, &warm, &acquire(9), PATIENCE).await, Ok(Outcome::Granted(_))));
     eventually("all have it", PATIENCE, || spread(&servers, "warm") == 3).await;
     assert_eq!((count(&servers[2], "k", &outer), count(&servers[2], "k", &one)), (None, None));
     assert!(count(&servers[2], "k", &sibling).is_some());
@@ -247,15 +247,18 @@ async fn a_hold_that_few_know_of_leaves_the_others_in_peace() {
     let (backend, lease) = (backend_of(&urls(&servers), ""), Duration::from_secs(30));
     let key = |name: &str| Key::new(name).unwrap();
     for (name, number) in [("forgotten", 1), ("known", 2)] {
-        let granted = backend.apply(Kind::Reentrant, &key(name), &acquire(number), PATIENCE).await.unwrap();
+        let granted = backend.apply_one(Kind::Reentrant, &key(name), &acquire(number), PATIENCE).await.unwrap();
         assert!(matches!(granted, Outcome::Granted(_)), "{granted:?}");
         eventually("all have it", PATIENCE, || spread(&servers, name) == 3).await;
     }
     servers[0].command(&["DEL", "forgotten"]);
     servers[2].kill();
-    let renewal = |name, number| Renewal { kind: Kind::Reentrant, key: key(name), claim: claim(number), lease };
-    let lasts = backend.renew(&[renewal("forgotten", 1), renewal("known", 2)], ms(500)).await.unwrap();
-    let [Lasts::Unknown(error), Lasts::Yes] = &*lasts else { panic!("{lasts:?}") };
+    let renewal =
+        |name, number| Step::new(Kind::Reentrant, &key(name), Operation::Renew { claim: claim(number), lease });
+    let renewals = [renewal("forgotten", 1), renewal("known", 2)];
+    let applied = backend.apply(Batch::each(&renewals), ms(500)).await.unwrap();
+    let Applied::Each(answers) = &applied else { panic!("{applied:?}") };
+    let [Err(error), Ok(Outcome::Renewed)] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!((error.kind, error.votes.len()), (StoreErrorKind::Unanswered, 3));
     assert_eq!(error.votes[1].said, Said::Held(claim(1)), "{error}");
 }

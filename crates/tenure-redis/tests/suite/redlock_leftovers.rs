@@ -185,7 +185,7 @@ async fn nothing_is_put_back_after_a_release() {
 async fn nobody_is_woken_by_votes_of_its_own() {
     let servers = servers(3);
     let (holder, key) = (backend_of(&urls(&servers), ""), Key::new("k").unwrap());
-    assert!(matches!(holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
+    assert!(matches!(holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
     eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
     servers[2].command(&["DEL", "k"]);
     let waiter = client(&servers, "").await;
@@ -210,7 +210,7 @@ async fn a_vote_that_was_left_behind_is_no_rival_for_ever() {
     let key = Key::new("k").unwrap();
     let (proxies, urls) = proxied(&servers);
     let holder = backend_of(&urls, "");
-    assert!(matches!(holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
+    assert!(matches!(holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
     eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
     let lock = waiter.lock("k").unwrap();
     let waiting = tokio::spawn(async move { lock.lock_timeout(PATIENCE).await });
@@ -264,7 +264,7 @@ fn a_refused_attempt_leaves_no_vote_behind() {
     let holding = runtime();
     let key = Key::new("k").unwrap();
     let holder = backend_of(&urls(&servers), "");
-    let granted = holding.block_on(holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE));
+    let granted = holding.block_on(holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE));
     assert!(matches!(granted, Ok(Outcome::Granted(_))), "{granted:?}");
     holding.block_on(eventually("all have it", PATIENCE, || spread(&servers, "k") == 3));
     servers[2].command(&["DEL", "k"]);
@@ -302,7 +302,7 @@ async fn a_forced_release_reaches_a_server_that_was_away() {
     let servers = servers(3);
     let (proxies, urls) = proxied(&servers);
     let (holder, key) = (backend_of(&self::urls(&servers), ""), Key::new("k").unwrap());
-    assert!(matches!(holder.apply(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
+    assert!(matches!(holder.apply_one(Kind::Reentrant, &key, &acquire(1), PATIENCE).await, Ok(Outcome::Granted(_))));
     eventually("all have it", PATIENCE, || spread(&servers, "k") == 3).await;
     let operator = client_of(&urls, "").await;
     proxies[1].drop_requests();

@@ -6,14 +6,14 @@ use futures_util::future::BoxFuture;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tenure_core::{Backend, Client, Joint, Key, Kind, Lock, Operation, Options, Outcome, Store, Wanted};
+use tenure_core::{Applied, Backend, Batch, Client, Key, Kind, Lock, Operation, Options, Outcome, Step, Store};
 
 /// A fixture, its type forgotten.
 trait Site: Send + Sync {
     fn store(&self) -> Store;
     fn tapped(&self, tap: &Arc<Tap>) -> Store;
     fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome>;
-    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted]) -> BoxFuture<'a, Joint>;
+    fn apply_batch<'a>(&'a self, batch: Batch<'a>) -> BoxFuture<'a, Applied>;
     fn keys_left<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Vec<String>>;
 }
 
@@ -41,14 +41,14 @@ impl<F: Fixture> Site for Place<F> {
 
     fn apply<'a>(&'a self, kind: Kind, key: &'a Key, operation: &'a Operation) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            let answer = self.backstage().apply(kind, key, operation, Duration::from_secs(5)).await;
+            let answer = self.backstage().apply_one(kind, key, operation, Duration::from_secs(5)).await;
             answer.expect("the store answers")
         })
     }
 
-    fn acquire_all<'a>(&'a self, wanted: &'a [Wanted]) -> BoxFuture<'a, Joint> {
+    fn apply_batch<'a>(&'a self, batch: Batch<'a>) -> BoxFuture<'a, Applied> {
         Box::pin(async move {
-            let answer = self.backstage().acquire_all(wanted, Duration::from_secs(5)).await;
+            let answer = self.backstage().apply(batch, Duration::from_secs(5)).await;
             answer.expect("the store answers")
         })
     }
@@ -133,8 +133,8 @@ impl Bench {
     }
 
     /// Takes several locks behind every client's back.
-    pub(super) async fn acquire_all(&self, wanted: &[Wanted]) -> Joint {
-        self.site.acquire_all(wanted).await
+    pub(super) async fn take_all(&self, steps: &[Step]) -> Applied {
+        self.site.apply_batch(Batch::all_or_none(steps)).await
     }
 
     /// What the store still keeps of this case.

@@ -7,10 +7,10 @@ use crate::History;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tenure_core::kernel::Cancelled;
+use tenure_core::kernel::{Cancelled, Grant};
 use tenure_core::{
-    Claim, Client, ErrorKind, Joint, Key, Kind, Lock, Loss, MultiLock, Operation, Options, Outcome, Owner, Release,
-    Standing, Wanted, What,
+    Applied, Batch, Claim, Client, ErrorKind, Key, Kind, Lock, Loss, MultiLock, Operation, Options, Outcome, Owner,
+    Release, Standing, Stay, Step, StoreError, What,
 };
 use tokio::task::JoinSet;
 
@@ -136,7 +136,7 @@ async fn a_set_that_is_not_free_is_not_taken_in_part(bench: &Bench) {
 async fn a_set_of_many_is_held(bench: &Bench) {
     let client = bench.client().await;
     // More than are taken at one moment.
-    for count in [100, Wanted::MOST + 1] {
+    for count in [100, Batch::MOST + 1] {
         let set = client.multi((0..count).map(|number| bench.key(&format!("k{number}")))).unwrap();
         let guard = soon("all are taken", set.lock()).await.unwrap();
         assert_eq!(guard.guards().len(), count);
@@ -645,49 +645,61 @@ async fn clients_that_share_keys_do_not_wait_for_each_other(bench: &Bench) {
 }
 
 /// Claims of a client that is not there.
-fn wanted(bench: &Bench, names: &[&str], number: u64) -> Vec<Wanted> {
-    let claim = |at: usize| Claim::new("00000000-0000-4000-8000-00000000000a", number + at as u64);
-    let one = |(at, name): (usize, &&str)| Wanted {
-        kind: if at % 2 == 0 { Kind::Reentrant } else { Kind::Simple },
-        key: Key::new(&bench.key(name)).unwrap(),
-        claim: claim(at),
+fn wanted(bench: &Bench, names: &[&str], number: u64) -> Vec<Step> {
+    let acquire = |at: usize| Operation::Acquire {
+        claim: Claim::new("00000000-0000-4000-8000-00000000000a", number + at as u64),
         under: Vec::new(),
         lease: millis(2000),
+        stay: Stay::No,
+    };
+    let one = |(at, name): (usize, &&str)| {
+        let kind = if at % 2 == 0 { Kind::Reentrant } else { Kind::Simple };
+        Step::new(kind, &Key::new(&bench.key(name)).unwrap(), acquire(at))
     };
     names.iter().enumerate().map(one).collect()
 }
 
+fn claim(one: &Step) -> &Claim {
+    let Operation::Acquire { claim, .. } = &one.operation else { panic!("{one:?}") };
+    claim
+}
+
 async fn asking_again_says_the_same(bench: &Bench) {
     let all = wanted(bench, &["a", "b", "c"], 1);
-    let first = bench.acquire_all(&all).await;
-    if first == Joint::OneByOne {
+    let first = bench.take_all(&all).await;
+    if first == Applied::Apart {
         return;
     }
-    let Joint::Granted(grants) = &first else { panic!("all are free: {first:?}") };
+    let Applied::Each(answers) = &first else { panic!("all are free: {first:?}") };
+    let granted = |answer: &Result<Outcome, StoreError>| match answer {
+        Ok(Outcome::Granted(grant)) => *grant,
+        other => panic!("all are free: {other:?}"),
+    };
+    let grants: Vec<Grant> = answers.iter().map(granted).collect();
     let mut tokens: Vec<u64> = grants.iter().map(|grant| grant.token).collect();
     tokens.dedup();
     assert_eq!((tokens.len(), grants.iter().all(|grant| grant.count == 1)), (3, true));
-    assert_eq!(bench.acquire_all(&all).await, first);
+    assert_eq!(bench.take_all(&all).await, first);
     for (one, grant) in all.iter().zip(grants) {
-        assert_eq!(bench.apply(one.kind, &one.key, &one.operation()).await, Outcome::Granted(*grant));
+        assert_eq!(bench.apply(one.kind, &one.key, &one.operation).await, Outcome::Granted(grant));
     }
     let others = wanted(bench, &["d", "b", "c"], 11);
-    let joint = bench.acquire_all(&others).await;
-    let Joint::InTheWay { at: 1, answer: Ok(Outcome::Busy(busy)) } = joint else {
-        panic!("the second is held: {joint:?}")
+    let applied = bench.take_all(&others).await;
+    let Applied::Stopped { at: 1, answer: Ok(Outcome::Busy(busy)) } = applied else {
+        panic!("the second is held: {applied:?}")
     };
-    assert_eq!(busy.holder.unwrap().claim, all[1].claim);
+    assert_eq!(busy.holder.unwrap().claim, *claim(&all[1]));
     assert_eq!(bench.apply(Kind::Reentrant, &others[0].key, &Operation::Inspect).await, Outcome::Seen(None));
 }
 
-fn cancel(one: &Wanted) -> Operation {
+fn cancel(one: &Step) -> Operation {
     Operation::Release {
-        claim: one.claim.clone(),
+        claim: claim(one).clone(),
         left: 0,
         change: u32::MAX,
-        lease: one.lease,
+        lease: millis(2000),
         keep: Duration::ZERO,
-        cancel: Some(Cancelled::one(&one.claim, 0, millis(60_000))),
+        cancel: Some(Cancelled::one(claim(one), 0, millis(60_000))),
     }
 }
 
@@ -695,11 +707,11 @@ async fn a_cancelled_claim_refuses_all(bench: &Bench) {
     for at in 0..3 {
         let all = wanted(bench, &["a", "b", "c"], 10 * at as u64);
         bench.apply(all[at].kind, &all[at].key, &cancel(&all[at])).await;
-        let joint = bench.acquire_all(&all).await;
-        if joint == Joint::OneByOne {
+        let applied = bench.take_all(&all).await;
+        if applied == Applied::Apart {
             return;
         }
-        assert_eq!(joint, Joint::InTheWay { at, answer: Ok(Outcome::Refused) });
+        assert_eq!(applied, Applied::Stopped { at, answer: Ok(Outcome::Refused) });
         for one in &all {
             assert_eq!(bench.apply(one.kind, &one.key, &Operation::Inspect).await, Outcome::Seen(None));
         }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
-    Backend, Card, Clock, Joint, Key, Kind, Label, Lasts, Operation, Outcome, Over, Pattern, Port, Renewal, Sight,
-    StoreError, StoreErrorKind, Wanted,
+    Applied, Backend, Batch, Card, Clock, Key, Kind, Label, Operation, Outcome, Over, Pattern, Port, Sight, Step,
+    StoreError, StoreErrorKind,
 };
 use tokio::sync::{Notify, watch};
 
@@ -170,9 +170,87 @@ fn unanswered() -> StoreError {
     StoreError::new(StoreErrorKind::Unanswered, "no answer, as the case has it")
 }
 
+fn are_renewals(steps: &[Step]) -> bool {
+    steps.iter().all(|step| matches!(step.operation, Operation::Renew { .. }))
+}
+
+/// Whether the calling thread is the client's own: it renews, and guards are renewed by hand elsewhere.
+fn is_watchdog() -> bool {
+    std::thread::current().name() == Some("tenure-keeper")
+}
+
 /// Whether a lock or permits are asked for.
 fn is_acquire(operation: &Operation) -> bool {
     matches!(operation, Operation::Acquire { .. } | Operation::Take { .. })
+}
+
+impl<B: Backend> Tapped<B> {
+    async fn apply_step(&self, step: &Step, within: Duration) -> Result<Outcome, StoreError> {
+        let operation = &step.operation;
+        self.tap.applied.fetch_add(1, Ordering::SeqCst);
+        if is_acquire(operation) {
+            self.tap.acquires.fetch_add(1, Ordering::SeqCst);
+        }
+        if self.tap.silent.load(Ordering::SeqCst) {
+            tokio::time::sleep(within).await;
+            return Err(unanswered());
+        }
+        if *operation == Operation::Inspect && self.tap.blind.load(Ordering::SeqCst) {
+            return Err(unanswered());
+        }
+        if is_acquire(operation) && self.tap.loses_acquires.load(Ordering::SeqCst) {
+            self.tap.lost.lock().unwrap().push((step.kind, step.key.clone(), operation.clone()));
+            return Err(unanswered());
+        }
+        if matches!(operation, Operation::Release { .. }) && self.tap.loses_releases.load(Ordering::SeqCst) {
+            self.tap.lost_releases.fetch_add(1, Ordering::SeqCst);
+            return Err(unanswered());
+        }
+        let slow = self.tap.on_the_way(operation).await;
+        let answer = self.inner.apply(Batch::one(step), within).await.and_then(Applied::single);
+        if matches!(operation, Operation::Renew { .. }) && self.tap.forgets_to_answer_renewals.load(Ordering::SeqCst) {
+            return Err(unanswered());
+        }
+        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
+        self.tap.on_the_way_back(operation).await;
+        answer
+    }
+
+    async fn take_all(&self, steps: &[Step], within: Duration) -> Result<Applied, StoreError> {
+        self.tap.applied.fetch_add(1, Ordering::SeqCst);
+        self.tap.acquires.fetch_add(1, Ordering::SeqCst);
+        if self.tap.silent.load(Ordering::SeqCst) {
+            tokio::time::sleep(within).await;
+            return Err(unanswered());
+        }
+        if self.tap.loses_acquires.load(Ordering::SeqCst) {
+            let lost = steps.iter().map(|one| (one.kind, one.key.clone(), one.operation.clone()));
+            self.tap.lost.lock().unwrap().extend(lost);
+            return Err(unanswered());
+        }
+        let operation = &steps[0].operation;
+        let slow = self.tap.on_the_way(operation).await;
+        let answer = self.inner.apply(Batch::all_or_none(steps), within).await;
+        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
+        // What was not tried was not asked.
+        if matches!(answer, Ok(Applied::Apart)) {
+            self.tap.one_by_one.store(true, Ordering::SeqCst);
+            self.tap.applied.fetch_sub(1, Ordering::SeqCst);
+            self.tap.acquires.fetch_sub(1, Ordering::SeqCst);
+            return answer;
+        }
+        self.tap.on_the_way_back(operation).await;
+        answer
+    }
+
+    /// The watchdog's renewals.
+    async fn renew(&self, steps: &[Step], within: Duration) -> Result<Applied, StoreError> {
+        assert!(!self.tap.renewals_panic.load(Ordering::SeqCst), "this panic is part of the case");
+        let slow = self.tap.on_the_way(&steps[0].operation).await;
+        let answer = self.inner.apply(Batch::each(steps), within).await;
+        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
+        answer
+    }
 }
 
 impl<B: Backend> Backend for Tapped<B> {
@@ -192,80 +270,13 @@ impl<B: Backend> Backend for Tapped<B> {
         self.inner.reach(within).await
     }
 
-    async fn apply(
-        &self,
-        kind: Kind,
-        key: &Key,
-        operation: &Operation,
-        within: Duration,
-    ) -> Result<Outcome, StoreError> {
-        self.tap.applied.fetch_add(1, Ordering::SeqCst);
-        if is_acquire(operation) {
-            self.tap.acquires.fetch_add(1, Ordering::SeqCst);
+    async fn apply(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
+        match batch.steps {
+            steps if batch.all_or_none => self.take_all(steps, within).await,
+            steps if are_renewals(steps) && is_watchdog() => self.renew(steps, within).await,
+            [step] => self.apply_step(step, within).await.map(Applied::one),
+            steps => self.inner.apply(Batch::each(steps), within).await,
         }
-        if self.tap.silent.load(Ordering::SeqCst) {
-            tokio::time::sleep(within).await;
-            return Err(unanswered());
-        }
-        if *operation == Operation::Inspect && self.tap.blind.load(Ordering::SeqCst) {
-            return Err(unanswered());
-        }
-        if is_acquire(operation) && self.tap.loses_acquires.load(Ordering::SeqCst) {
-            self.tap.lost.lock().unwrap().push((kind, key.clone(), operation.clone()));
-            return Err(unanswered());
-        }
-        if matches!(operation, Operation::Release { .. }) && self.tap.loses_releases.load(Ordering::SeqCst) {
-            self.tap.lost_releases.fetch_add(1, Ordering::SeqCst);
-            return Err(unanswered());
-        }
-        let slow = self.tap.on_the_way(operation).await;
-        let answer = self.inner.apply(kind, key, operation, within).await;
-        if matches!(operation, Operation::Renew { .. }) && self.tap.forgets_to_answer_renewals.load(Ordering::SeqCst) {
-            return Err(unanswered());
-        }
-        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
-        self.tap.on_the_way_back(operation).await;
-        answer
-    }
-
-    async fn acquire_all(&self, wanted: &[Wanted], within: Duration) -> Result<Joint, StoreError> {
-        self.tap.applied.fetch_add(1, Ordering::SeqCst);
-        self.tap.acquires.fetch_add(1, Ordering::SeqCst);
-        if self.tap.silent.load(Ordering::SeqCst) {
-            tokio::time::sleep(within).await;
-            return Err(unanswered());
-        }
-        if self.tap.loses_acquires.load(Ordering::SeqCst) {
-            let lost = wanted.iter().map(|one| (one.kind, one.key.clone(), one.operation()));
-            self.tap.lost.lock().unwrap().extend(lost);
-            return Err(unanswered());
-        }
-        let operation = wanted[0].operation();
-        let slow = self.tap.on_the_way(&operation).await;
-        let answer = self.inner.acquire_all(wanted, within).await;
-        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
-        // What was not tried was not asked.
-        if matches!(answer, Ok(Joint::OneByOne)) {
-            self.tap.one_by_one.store(true, Ordering::SeqCst);
-            self.tap.applied.fetch_sub(1, Ordering::SeqCst);
-            self.tap.acquires.fetch_sub(1, Ordering::SeqCst);
-            return answer;
-        }
-        self.tap.on_the_way_back(&operation).await;
-        answer
-    }
-
-    async fn renew(&self, renewals: &[Renewal], within: Duration) -> Result<Vec<Lasts>, StoreError> {
-        assert!(!self.tap.renewals_panic.load(Ordering::SeqCst), "this panic is part of the case");
-        let slow = match renewals.first() {
-            Some(Renewal { claim, lease, .. }) => {
-                self.tap.on_the_way(&Operation::Renew { claim: claim.clone(), lease: *lease }).await
-            }
-            None => false,
-        };
-        let answer = self.inner.renew(renewals, within).await;
-        self.tap.arrived.fetch_add(usize::from(slow), Ordering::SeqCst);
-        answer
     }
 
     async fn list(&self, pattern: &Pattern, within: Duration) -> Result<Vec<(Key, Sight)>, StoreError> {

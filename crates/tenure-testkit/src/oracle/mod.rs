@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tenure_core::kernel::{Cancelled, Record, Spot, Stepped, Time, step};
 use tenure_core::{
-    Backend, Claim, Clock, Key, Kind, Lasts, ManualClock, Operation, Outcome, Pattern, Renewal, Stay, StoreError,
+    Applied, Backend, Batch, Claim, Clock, Key, Kind, ManualClock, Operation, Outcome, Pattern, Stay, Step, StoreError,
     StoreErrorKind, Token,
 };
 use tokio::task::JoinSet;
@@ -453,12 +453,16 @@ impl<'a, B: Backend> Replay<'a, B> {
     async fn ask(&self, kind: Kind, key: &Key, operation: &Operation, other_door: bool) -> Result<Outcome, StoreError> {
         match operation {
             Operation::Renew { claim, lease } if other_door && kind != Kind::Latch => {
-                let renewal = Renewal { kind, key: key.clone(), claim: claim.clone(), lease: *lease };
-                let held = self.backend.renew(&[renewal], ANSWER_WITHIN).await?;
-                match &*held {
-                    [Lasts::Yes] => Ok(Outcome::Renewed),
-                    [Lasts::No] => Ok(Outcome::NotHeld),
-                    _ => panic!("one renewal has one answer, not {held:?}"),
+                // Many at once take another way than one.
+                let renew =
+                    |claim: &Claim| Step::new(kind, key, Operation::Renew { claim: claim.clone(), lease: *lease });
+                let steps = [renew(claim), renew(&Claim::new("nobody", 1))];
+                match self.backend.apply(Batch::each(&steps), ANSWER_WITHIN).await? {
+                    Applied::Each(answers) => match <[_; 2]>::try_from(answers) {
+                        Ok([answer, Ok(Outcome::NotHeld)]) => answer,
+                        other => panic!("two renewals have two answers, and nobody holds nothing: {other:?}"),
+                    },
+                    other => panic!("renewals are answered one by one: {other:?}"),
                 }
             }
             Operation::Inspect if other_door => {
@@ -466,7 +470,7 @@ impl<'a, B: Backend> Replay<'a, B> {
                 let found = self.backend.list(&pattern, ANSWER_WITHIN).await?;
                 Ok(Outcome::Seen(found.into_iter().find(|(found, _)| found == key).map(|(_, sight)| sight)))
             }
-            _ => self.backend.apply(kind, key, operation, ANSWER_WITHIN).await,
+            _ => self.backend.apply_one(kind, key, operation, ANSWER_WITHIN).await,
         }
     }
 
