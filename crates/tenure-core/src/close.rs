@@ -1,7 +1,7 @@
 //! Closing a client: those who hold are told, and what they held is released.
 
 use crate::hold::{Hold, Leaving};
-use crate::shared::Shared;
+use crate::shared::{Shared, UnderWay};
 use crate::{Client, Error, ErrorKind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ impl Client {
     ///
     /// # Cancel safety
     ///
-    /// A close that was cancelled has stopped new locks from being taken. It may have told holders that their locks are lost;
-    /// the leases end those.
+    /// A close that was cancelled has stopped new locks from being taken. If it has told holders that their locks are lost, these
+    /// are released in the background. It can be called again, also while another call goes on.
     pub async fn close(&self, within: Duration) -> Result<(), Error> {
         let shared = &self.inner().shared;
         shared.check_origin()?;
@@ -50,12 +50,9 @@ impl Client {
             .await
             .is_err()
         {
-            let closed = tell_all(shared);
-            let deserted = |_: &Shared| closed.iter().all(|(hold, _)| hold.is_deserted());
+            let told = Told::all(shared);
+            let deserted = |_: &Shared| told.holds.iter().all(|(hold, _)| hold.is_deserted());
             let _ = timeout_at(until(0.75), settled(shared, deserted)).await;
-            for (hold, leaving) in closed {
-                shared.leave_later(&hold, leaving);
-            }
         }
         timeout_at(until(1.0), settled(shared, Shared::is_quiet)).await.map_err(|_| {
             let chores = shared.chores_open();
@@ -69,18 +66,37 @@ impl Client {
     }
 }
 
-/// Tells every holder that its lock is lost. What the store is to be told of each.
-fn tell_all(shared: &Shared) -> Vec<(Arc<Hold>, Leaving)> {
-    let mut closed = Vec::new();
-    for hold in shared.agenda.all() {
-        shared.unwatch(&hold);
-        if let Some(leaving) = hold.close() {
-            shared.signals.tell(&hold);
-            shared.say_lost(&hold, crate::Loss::Closed);
-            closed.push((hold, leaving));
+/// Holds that are lost because their client closes, and are to be released when their holders have dropped what they were doing: at
+/// the latest when this is dropped, as it is when the close is cancelled. Until then it counts as a release that is under way:
+/// whoever else closes the client waits for it.
+struct Told<'a> {
+    shared: &'a Shared,
+    holds: Vec<(Arc<Hold>, Leaving)>,
+    _under_way: UnderWay<'a>,
+}
+
+impl<'a> Told<'a> {
+    /// Tells every holder that its lock is lost.
+    fn all(shared: &'a Shared) -> Self {
+        let mut told = Self { shared, holds: Vec::new(), _under_way: shared.under_way() };
+        for hold in shared.agenda.all() {
+            shared.unwatch(&hold);
+            if let Some(leaving) = hold.close() {
+                shared.signals.tell(&hold);
+                shared.say_lost(&hold, crate::Loss::Closed);
+                told.holds.push((hold, leaving));
+            }
+        }
+        told
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        for (hold, leaving) in self.holds.drain(..) {
+            self.shared.leave_later(&hold, leaving);
         }
     }
-    closed
 }
 
 /// Until this is so. It is looked at whenever a hold, a chore or a release is gone.

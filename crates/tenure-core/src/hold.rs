@@ -53,6 +53,8 @@ pub(crate) struct Hold {
     /// Elsewhere, in the child of a fork, it is lost.
     pub(crate) origin: Origin,
     state: Mutex<State>,
+    /// What the janitor is to tell the store, and has not begun to.
+    untold: Mutex<Option<Leaving>>,
     /// Tells everyone who waits for a loss to look again; rung by [`signal`](Hold::signal).
     changed: Notify,
 }
@@ -82,7 +84,8 @@ impl Hold {
             scheduled: [None; Slot::ALL],
         };
         let (state, changed, origin) = (Mutex::new(state), Notify::new(), Origin::here());
-        Self { kind, key, claim, living, under, number, token, owner, section, origin, state, changed }
+        let untold = Mutex::default();
+        Self { kind, key, claim, living, under, number, token, owner, section, origin, state, untold, changed }
     }
 
     /// The claims that one under this stands under, outermost first.

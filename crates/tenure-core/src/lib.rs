@@ -7,6 +7,7 @@ mod agenda;
 mod alive;
 mod answers;
 mod backend;
+mod backlog;
 pub mod blocking;
 mod busy;
 mod card;

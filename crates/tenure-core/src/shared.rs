@@ -3,6 +3,7 @@
 use crate::agenda::{Agenda, Slot};
 use crate::alive::{Alive, Living, Over};
 use crate::backend::DynBackend;
+use crate::backlog::Backlog;
 use crate::busy::Busy;
 use crate::event::{Alarm, AlarmReason, Event, Loss, What};
 use crate::hold::{Hold, Leaving};
@@ -39,8 +40,7 @@ pub(crate) struct Shared {
     pub(crate) alive: Arc<Alive>,
     chores: mpsc::UnboundedSender<Chore>,
     chores_open: AtomicUsize,
-    /// How many of them are acquires that were given up.
-    given_up: AtomicUsize,
+    backlog: Backlog,
     /// Rung whenever a chore is done, for the client's own thread.
     pub(crate) tidied: Notify,
     /// The same for threads that block until all are.
@@ -65,9 +65,6 @@ pub(crate) struct Shared {
     own_releases: OnceLock<Pusher>,
 }
 
-/// So many acquires that were given up may wait until the store is told. A task that keeps giving up faster than the store can
-/// be told must not fill the memory.
-const MOST_GIVEN_UP: usize = 1024;
 /// How many claims that nobody knew are remembered.
 const LOST_KEPT: usize = 64;
 
@@ -105,7 +102,7 @@ impl Shared {
             alive,
             chores,
             chores_open: AtomicUsize::new(0),
-            given_up: AtomicUsize::new(0),
+            backlog: Backlog::default(),
             tidied: Notify::new(),
             flushed: Condvar::new(),
             flushing: Mutex::default(),
@@ -196,18 +193,25 @@ impl Shared {
         within: Duration,
     ) -> Result<Outcome, StoreError> {
         let step = Step::new(kind, key, operation.clone());
-        let outcome = self.apply_batch(Batch::one(&step), within).await?.single()?;
-        let releases =
-            matches!(operation, Operation::Release { .. } | Operation::GiveBack { .. } | Operation::ForceRelease);
-        if let Some(pusher) = self.own_releases.get().filter(|_| releases) {
-            pusher.wake(&Topic::of(kind, key));
-        }
-        Ok(outcome)
+        self.apply_batch(Batch::one(&step), within).await?.single()
     }
 
     /// Has the store do several things in one call.
     pub(crate) async fn apply_batch(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
-        self.backend.apply(batch, within).await.inspect(|_| self.heard_from_store())
+        let applied = self.backend.apply(batch, within).await?;
+        self.heard_from_store();
+        if let Some(pusher) = self.own_releases.get() {
+            let releases = |step: &&Step| {
+                matches!(
+                    step.operation,
+                    Operation::Release { .. } | Operation::GiveBack { .. } | Operation::ForceRelease
+                )
+            };
+            for Step { kind, key, .. } in batch.steps.iter().filter(releases) {
+                pusher.wake(&Topic::of(*kind, key));
+            }
+        }
+        Ok(applied)
     }
 
     /// Whether the store tells of releases.
@@ -292,9 +296,7 @@ impl Shared {
     /// Hands something to the janitor. Never blocks.
     pub(crate) fn later(&self, chore: Chore) {
         self.chores_open.fetch_add(1, Ordering::AcqRel);
-        if matches!(chore, Chore::Cancel { .. }) {
-            self.given_up.fetch_add(1, Ordering::Relaxed);
-        }
+        self.backlog.add(&chore);
         if let Err(SendError(chore)) = self.chores.send(chore) {
             // The client's thread is gone: the lease will end what is left.
             self.chore_done(&chore);
@@ -305,7 +307,9 @@ impl Shared {
         if leaving.left == 0 {
             self.unwatch(hold);
         }
-        self.later(Chore::Leave { hold: Arc::clone(hold), leaving });
+        if hold.tell_later(leaving) {
+            self.later(Chore::Leave { hold: Arc::clone(hold) });
+        }
     }
 
     /// Nothing is left to do for a hold but to tell the store.
@@ -323,9 +327,7 @@ impl Shared {
     }
 
     pub(crate) fn chore_done(&self, chore: &Chore) {
-        if matches!(chore, Chore::Cancel { .. }) {
-            self.given_up.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.backlog.remove(chore);
         if self.chores_open.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Under the mutex, so that one who has just looked does not miss it.
             let _flushing = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -335,9 +337,9 @@ impl Shared {
         self.something_left();
     }
 
-    /// Whether so much was given up that the store must be told of it before anybody asks for more.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.given_up.load(Ordering::Relaxed) >= MOST_GIVEN_UP
+    /// Whether so much was given up of this lock, or left of all, that the store must be told of it before anybody asks for more.
+    pub(crate) fn is_behind(&self, key: &Key) -> bool {
+        self.backlog.is_full(self.chores_open(), key)
     }
 
     /// Blocks until no release is unfinished, or for this long.

@@ -1,7 +1,7 @@
 //! The thread that has the file: SQLite waits and syncs by blocking, which no runtime of a caller's may.
 //!
-//! Two lanes lead to it. What keeps or ends a hold goes before what begins one: however many ask for locks, renewals are
-//! not late.
+//! Three lanes lead to it. What keeps a hold goes before what ends one, and that before what begins one: however many ask for
+//! locks or leave them, renewals are not late.
 
 use crate::desk::Desk;
 use crate::error::Failure;
@@ -17,10 +17,16 @@ use tenure_core::{Answers, StoreError, StoreErrorKind, keep_apart, report};
 /// Which work goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// It keeps a hold, or ends one.
-    First,
+    /// It keeps holds.
+    Renewals,
+    /// It ends holds.
+    Releases,
     /// All else.
-    Second,
+    Others,
+}
+
+impl Lane {
+    const COUNT: usize = 3;
 }
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
@@ -37,8 +43,8 @@ struct Lanes {
 }
 
 struct State {
-    first: VecDeque<Job>,
-    second: VecDeque<Job>,
+    /// By lane.
+    jobs: [VecDeque<Job>; Lane::COUNT],
     /// What the thread will work at, until there is one.
     desk: Option<Desk>,
     started: bool,
@@ -47,8 +53,7 @@ struct State {
 
 impl Actor {
     pub(crate) fn new(desk: Desk) -> Self {
-        let state =
-            State { first: VecDeque::new(), second: VecDeque::new(), desk: Some(desk), started: false, ended: false };
+        let state = State { jobs: Default::default(), desk: Some(desk), started: false, ended: false };
         let lanes = Arc::new(Lanes { state: Mutex::new(state), changed: Condvar::new() });
         Self { lanes, answers: Arc::default() }
     }
@@ -86,7 +91,7 @@ impl Actor {
     /// Has some work done that nobody waits for.
     pub(crate) fn tell(&self, within: Duration, work: impl FnOnce(&mut File) -> Result<(), Failure> + Send + 'static) {
         let ticket = Arc::new(Ticket::default());
-        let put = self.put(Lane::Second, move |desk| {
+        let put = self.put(Lane::Others, move |desk| {
             let until = Instant::now() + within;
             if let Err(error) = patience::with(until, &ticket, || desk.work(work)) {
                 report(move || tracing::debug!(%error, "something that nobody waits for was not done"));
@@ -107,10 +112,7 @@ impl Actor {
             })?;
             state.started = true;
         }
-        match lane {
-            Lane::First => state.first.push_back(Box::new(job)),
-            Lane::Second => state.second.push_back(Box::new(job)),
-        }
+        state.jobs[lane as usize].push_back(Box::new(job));
         drop(state);
         self.lanes.changed.notify_one();
         Ok(())
@@ -153,10 +155,7 @@ impl Lanes {
     fn next(&self, calls: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.first.pop_front() {
-                return Next::Job(job);
-            }
-            if let Some(job) = state.second.pop_front() {
+            if let Some(job) = state.jobs.iter_mut().find_map(VecDeque::pop_front) {
                 return Next::Job(job);
             }
             state = match calls.map(|at| at.saturating_duration_since(Instant::now())) {

@@ -59,12 +59,16 @@ impl Records for Sqlite {
     }
 
     async fn reach(&self, within: Duration) -> Result<(), StoreError> {
-        self.actor.ask(Lane::Second, within, |_| Ok(())).await
+        self.actor.ask(Lane::Others, within, |_| Ok(())).await
     }
 
     async fn transact(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
-        let keeps = |step: &Step| matches!(step.operation, Operation::Renew { .. } | Operation::Release { .. });
-        let lane = if batch.steps.iter().all(keeps) { Lane::First } else { Lane::Second };
+        let all = |wanted: fn(&Operation) -> bool| batch.steps.iter().all(|Step { operation, .. }| wanted(operation));
+        let lane = match () {
+            () if all(|operation| matches!(operation, Operation::Renew { .. })) => Lane::Renewals,
+            () if all(|operation| matches!(operation, Operation::Release { .. })) => Lane::Releases,
+            () => Lane::Others,
+        };
         let (steps, all_or_none) = (batch.steps.to_vec(), batch.all_or_none);
         let answers = Arc::clone(&self.actor.answers);
         let work = move |file: &mut File| {
@@ -78,17 +82,17 @@ impl Records for Sqlite {
     }
 
     async fn page(&self, after: Option<Vec<u8>>, within: Duration) -> Result<Page, StoreError> {
-        self.actor.ask(Lane::Second, within, move |file| file.page(&after.unwrap_or_default())).await
+        self.actor.ask(Lane::Others, within, move |file| file.page(&after.unwrap_or_default())).await
     }
 
     async fn announce(&self, client: &str, card: &Card, keep: Duration, within: Duration) -> Result<(), StoreError> {
         let (client, card) = (client.to_owned(), card.clone());
-        self.actor.ask(Lane::Second, within, move |file| file.announce(&client, &card, keep)).await
+        self.actor.ask(Lane::Others, within, move |file| file.announce(&client, &card, keep)).await
     }
 
     async fn look_up(&self, client: &str, within: Duration) -> Result<Option<Card>, StoreError> {
         let client = client.to_owned();
-        self.actor.ask(Lane::Second, within, move |file| file.look_up(&client)).await
+        self.actor.ask(Lane::Others, within, move |file| file.look_up(&client)).await
     }
 
     async fn listen(&self, port: Port) {

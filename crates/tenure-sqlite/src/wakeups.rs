@@ -68,7 +68,7 @@ async fn hang(sqlite: &Sqlite, port: &mut Port) -> Result<(UnixDatagram, Hook, O
     let mut openings = sqlite.openings.clone();
     let ((bell, hook), openings) = sqlite
         .actor
-        .ask(Lane::Second, ANSWER_WITHIN, move |file| {
+        .ask(Lane::Others, ANSWER_WITHIN, move |file| {
             let bell = file.bells.hang(&client)?;
             file.leave_all(&client)?;
             file.stand(&client, &keys, &[])?;
@@ -178,7 +178,7 @@ impl Ear<'_> {
 /// Goes in line and out of it as waiters come and go; those it came for can hear now.
 async fn stand(sqlite: &Sqlite, client: String, come: Vec<Topic>, gone: Vec<Topic>) -> Result<Vec<Topic>, StoreError> {
     let stand = move |file: &mut File| file.stand(&client, &lines(&come), &lines(&gone)).map(|()| come);
-    sqlite.actor.ask(Lane::Second, ANSWER_WITHIN, stand).await
+    sqlite.actor.ask(Lane::Others, ANSWER_WITHIN, stand).await
 }
 
 /// The locks whose line is one of clients. Where every claim has a place of its own, nobody else has to be told.

@@ -37,7 +37,7 @@ pub(crate) async fn at_once(
         // What it holds already it goes into again, which is another step.
         return Ok(AtOnce::OneByOne);
     }
-    if shared.is_behind() {
+    if locks.iter().any(|(_, key)| shared.is_behind(key)) {
         // Each of them waits until the store was told.
         return Ok(AtOnce::OneByOne);
     }

@@ -269,7 +269,7 @@ pub(crate) fn own(key: &Key, kind: Kind) -> Error {
 impl<'a> Attempt<'a> {
     async fn run(&mut self) -> Result<Result<Guard, Contended>, Error> {
         let armed = self.arm();
-        if self.client.shared.is_behind() && !Box::pin(self.catch_up(&armed.claim)).await {
+        if self.client.shared.is_behind(self.key) && !Box::pin(self.catch_up(&armed.claim)).await {
             return self.not_obtained();
         }
         if self.kind.has_line() {
@@ -512,12 +512,12 @@ impl<'a> Attempt<'a> {
         let last = self.began.plus(client.answer_within);
         self.silence = Some(StoreError::new(
             StoreErrorKind::Unreachable,
-            "this client gives up waits faster than the store can be told, wait for longer or ask less often",
+            "this client gives up or drops locks faster than the store can be told, wait for longer or ask less often",
         ));
         if !matches!(self.patience, Patience::Once) {
             self.wait.begin(claim, None);
         }
-        while client.shared.is_behind() {
+        while client.shared.is_behind(self.key) {
             let over = match self.patience {
                 Patience::Once => client.shared.clock.now() >= last,
                 patience => patience.is_worn_out(client, self.began),

@@ -4,6 +4,7 @@ use super::Hold;
 use super::state::Phase;
 use crate::Moment;
 use crate::event::Loss;
+use std::sync::PoisonError;
 use std::time::Duration;
 use tenure_kernel::{Cancelled, FIRST_ENTRY};
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,22 @@ pub(crate) struct GivenUp {
 }
 
 impl Leaving {
+    /// Both at once, if the store has been told of neither. It is told how often the claim is in when it is told; of the entries to
+    /// refuse, the last: whatever is over below is refused with it.
+    fn and(self, later: Self) -> Self {
+        let cancel = match (self.cancel, later.cancel) {
+            (Some(one), Some(other)) => {
+                let entry =
+                    if one.entry.min(other.entry) == FIRST_ENTRY { FIRST_ENTRY } else { one.entry.max(other.entry) };
+                Some(GivenUp { entry, lease: one.lease.max(other.lease) })
+            }
+            (one, other) => one.or(other),
+        };
+        // The last to go has said how long the lock is to stay taken.
+        let last = if self.left == 0 { self } else { later };
+        Self { lease: self.lease.max(later.lease), cancel, ..last }
+    }
+
     /// How long the lock is to stay taken, if nobody stays.
     pub(crate) fn keep(&self, now: Moment) -> Duration {
         self.keep_until.map_or(Duration::ZERO, |until| until.since(now))
@@ -91,6 +108,24 @@ impl Hold {
             return Left::Lost(entry.why_it_ends(now), Some(leaving));
         }
         Left::Well(leaving)
+    }
+
+    /// Leaves something for the janitor to tell the store. Says whether it is the first since the janitor looked.
+    pub(crate) fn tell_later(&self, leaving: Leaving) -> bool {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = untold.is_none();
+        *untold = Some(untold.map_or(leaving, |before| before.and(leaving)));
+        first
+    }
+
+    /// What is to be told; from here on, it is the caller who tells it.
+    pub(crate) fn take_untold(&self) -> Option<Leaving> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What is to be told.
+    pub(crate) fn untold(&self) -> Option<Leaving> {
+        *self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the last entry left well.

@@ -3,6 +3,7 @@
 use super::bench::{Bench, millis, renewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon, waits};
+use futures_util::future::join;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +22,8 @@ cases!("closing":
     the_last_handle_waits_until_dropped_guards_are_released,
     a_waiter_of_a_closed_client_does_not_get_in,
     a_client_closes_twice,
+    two_who_close_at_once_have_both_released_all,
+    a_close_that_is_cancelled_releases_what_it_took_away,
 );
 
 const LONG: Duration = Duration::from_secs(10);
@@ -109,6 +112,38 @@ async fn a_close_tells_those_who_hold_and_releases_what_they_held(bench: &Bench)
     }
     assert_closed(bench, &client).await;
     bench.assert_nothing_left().await;
+}
+
+/// What one of them has taken from its holders, and not given back yet, the other one waits for.
+async fn two_who_close_at_once_have_both_released_all(bench: &Bench) {
+    let client = bench.client().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let guard = lock.lock_with(renewed(60_000)).await.unwrap();
+    let both = join(client.close(millis(4_000)), client.close(millis(4_000)));
+    let (one, other) = soon("closing", both).await;
+    assert_eq!((one.is_ok(), other.is_ok()), (true, true), "{one:?} {other:?}");
+    bench.assert_nothing_left().await;
+    drop(guard);
+}
+
+async fn a_close_that_is_cancelled_releases_what_it_took_away(bench: &Bench) {
+    let client = bench.client().await;
+    let lock = client.lock_of(bench.kind(), &bench.key("a")).unwrap();
+    let guard = lock.lock_with(renewed(60_000)).await.unwrap();
+    let mut closing = Box::pin(client.close(LONG * 10));
+    assert!(waits(&mut closing).await);
+    drop(closing);
+    // By now it waits for its holder to finish; the next one is cancelled while it waits for it to drop what it did.
+    let mut closing = Box::pin(client.close(millis(2_000)));
+    tokio::select! {
+        biased;
+        loss = guard.lost() => assert_eq!(loss, Loss::Closed),
+        closed = &mut closing => panic!("the holder was not told first: {closed:?}"),
+    }
+    drop(closing);
+    soon("closing", client.close(LONG)).await.unwrap();
+    bench.assert_nothing_left().await;
+    drop(guard);
 }
 
 /// The next holder gets in only after the work was dropped.
