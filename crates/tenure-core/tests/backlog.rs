@@ -26,6 +26,25 @@ struct Store {
     /// How many calls had releases in them, and how many there were.
     calls: Arc<AtomicUsize>,
     releases: Arc<AtomicUsize>,
+    /// How many releases are on their way, and how many were at the most.
+    under_way: Arc<Mutex<(usize, usize)>>,
+}
+
+struct UnderWay<'a>(&'a Mutex<(usize, usize)>);
+
+impl<'a> UnderWay<'a> {
+    fn new(count: &'a Mutex<(usize, usize)>) -> Self {
+        let mut under_way = count.lock().unwrap();
+        under_way.0 += 1;
+        under_way.1 = under_way.1.max(under_way.0);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().0 -= 1;
+    }
 }
 
 const SLOW: &str = "slow";
@@ -33,8 +52,8 @@ const SLOW: &str = "slow";
 impl Store {
     fn new() -> Self {
         let slow = Arc::new(watch::Sender::new(true));
-        let (claims, calls, releases) = (Arc::default(), Arc::default(), Arc::default());
-        Self { memory: Memory::new(), slow, claims, calls, releases }
+        let (claims, calls, releases, under_way) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Self { memory: Memory::new(), slow, claims, calls, releases, under_way }
     }
 
     fn be_slow(&self, slow: bool) {
@@ -42,6 +61,8 @@ impl Store {
     }
 
     async fn step(&self, step: &Step, within: Duration) -> Result<Outcome, StoreError> {
+        let releases = matches!(step.operation, Operation::Release { .. });
+        let _under_way = releases.then(|| UnderWay::new(&self.under_way));
         if step.key.as_str().starts_with(SLOW) {
             if let Operation::Acquire { claim, .. } = &step.operation {
                 self.claims.lock().unwrap().insert(claim.clone());
@@ -183,6 +204,9 @@ async fn releases_that_hang_keep_no_others_waiting() {
     drop(healthy);
     // Each of those that hang is waited for a second, and tried again.
     drop(timeout(SOON, other.lock("k").unwrap().lock()).await.expect("it was not released").unwrap());
+    // Renewals share the connection with them.
+    let (_, most) = *store.under_way.lock().unwrap();
+    assert!((100..=4 * 64 + 1).contains(&most), "{most} were on their way at once");
 }
 
 #[tokio::test]

