@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
     Applied, Backend, Batch, Card, Claim, Client, Clock, ErrorKind, Guard, Key, Kind, Label, Memory, Operation,
-    Options, Outcome, Pattern, Port, Sight, Step, StoreError, StoreErrorKind,
+    Options, Outcome, Pattern, Port, Sight, Step, StoreError, StoreErrorKind, What,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -153,9 +153,13 @@ async fn what_is_given_up_is_bounded() {
     give_up(&client, 20_000);
     assert!(store.claims() < 2_000, "{} claims are to be given up", store.claims());
 
+    let mut events = client.events();
     let error = client.fair(SLOW).unwrap().lock_timeout(Duration::from_millis(50)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(error.to_string().contains("gives up or drops locks faster than the store can be told"), "{error}");
+    let mut next = async || timeout(SOON, events.next()).await.expect("its wait is heard of").unwrap().what;
+    assert!(matches!(next().await, What::Waiting { .. }));
+    assert!(matches!(next().await, What::Waited { .. }));
     // Whoever wants another lock does not pay for it.
     drop(timeout(SOON, client.lock("other").unwrap().try_lock()).await.expect("it is free").unwrap().unwrap());
 

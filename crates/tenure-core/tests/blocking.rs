@@ -418,6 +418,19 @@ fn a_guard_dropped_in_async_code_leaves_the_task_its_budget() {
     });
 }
 
+/// In place: nobody has to wait for it, and the process may end right after.
+#[test]
+fn a_dropped_guard_is_released_by_the_time_the_drop_returns() {
+    let store = Memory::new();
+    let [one, other] = [(); 2].map(|()| Client::new(store.clone()).unwrap());
+    let (lock, elsewhere) = (one.lock("a").unwrap(), other.lock("a").unwrap());
+    for round in 0..200 {
+        drop(lock.lock().unwrap());
+        let next = elsewhere.try_lock().unwrap();
+        next.unwrap_or_else(|| panic!("it is still held in round {round}")).release().unwrap();
+    }
+}
+
 #[test]
 fn a_dropped_guard_is_released_and_so_is_that_of_a_thread_that_panics() {
     let client = client();

@@ -120,6 +120,18 @@ async fn of_many_who_wait_for_one_lock_one_is_written_of() {
     assert_eq!(waits.warning().await.0["key"], "b");
 }
 
+/// Whoever asks the store for it would be warned much later.
+#[tokio::test]
+async fn who_waits_in_the_queue_of_its_client_is_written_of_as_soon_as_it_says() {
+    let client = Client::new(Memory::new()).unwrap();
+    let _held = hold(&client, "a").await.unwrap();
+    let (mut waits, mut events) = (Waits::new(), client.events());
+    waits.wait(client.lock("a").unwrap(), Options::new().warn_waiting_after(SOON * 10));
+    while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {}
+    waits.wait(client.lock("a").unwrap(), soon());
+    assert_eq!(waits.warning().await.0["key"], "a");
+}
+
 #[tokio::test]
 async fn who_waits_to_write_among_readers_is_written_of_as_soon_as_its_guard_says() {
     let client = Client::new(Memory::new()).unwrap();
@@ -134,7 +146,7 @@ async fn who_waits_to_write_among_readers_is_written_of_as_soon_as_its_guard_say
 async fn a_branch_that_waits_for_another_of_its_section_is_written_of() {
     let client = Client::new(Memory::new()).unwrap();
     let options = Options::new().owner(Owner::new()).warn_waiting_after(Duration::from_millis(50));
-    let mut waits = Waits::new();
+    let (mut waits, mut events) = (Waits::new(), client.events());
     waits.for_end_of(async move {
         let inner = || client.with_lock("a", options.clone(), async |_| std::future::pending::<()>().await);
         let both = Box::pin(async { tokio::join!(inner(), inner()) });
@@ -142,6 +154,11 @@ async fn a_branch_that_waits_for_another_of_its_section_is_written_of() {
     });
     let warning = waits.warning().await;
     assert!(warning.0["message"].contains("this very process holds it"), "{warning:?}");
+    let waiting = async { while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {} };
+    tokio::time::timeout(SOON, waiting).await.expect("subscribers hear that it waits");
+    waits.tasks.abort_all();
+    let waited = async { while !matches!(events.next().await.unwrap().what, What::Waited { .. }) {} };
+    tokio::time::timeout(SOON, waited).await.expect("and that it does no longer");
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! The cancel sweep on a single server.
 
-use crate::support::{backend, count_of, exists, litter, tombstones};
-use tenure_core::{Client, Guard};
+use crate::support::{PATIENCE, ask, backend, count_of, exists, litter, tombstones};
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+use tenure_core::{Client, Guard, Options, Release};
 use tenure_testkit::RedisServer;
 use tenure_testkit::sweep::{self, Site};
 
@@ -66,4 +69,22 @@ async fn an_inner_release_cancelled_at_any_poll_is_finished() {
 #[tokio::test]
 async fn however_much_is_given_up_no_more_is_remembered() {
     sweep::crowd(&OnOne(RedisServer::start())).await;
+}
+
+/// However long its lease would have been: nothing is on its way for longer.
+#[tokio::test]
+async fn what_was_given_up_is_remembered_for_20_minutes_at_the_most() {
+    let server = RedisServer::start();
+    let client = Client::builder().connect(backend(&server.url())).await.unwrap();
+    let lock = client.lock("k").unwrap();
+    // The scripts are known by then, so that one request is under way.
+    assert_eq!(lock.lock().await.unwrap().release().await.unwrap(), Release::Released);
+    let mut asking = Box::pin(lock.lock_with(Options::new().lease(Duration::from_secs(24 * 3600))));
+    let _ = poll_fn(|context| Poll::Ready(asking.as_mut().poll(context).is_ready())).await;
+    drop(asking);
+    client.close(PATIENCE).await.unwrap();
+    let keys = server.keys("tenure:cancelled:*");
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    let left: i64 = ask(&server, &["PTTL", &keys[0]]);
+    assert!((1..=20 * 60_000).contains(&left), "{left} ms");
 }

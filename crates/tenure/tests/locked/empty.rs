@@ -63,6 +63,8 @@ async fn a_prefix_alone_is_no_key() {
     assert_eq!(told(tokio::task::block_in_place(|| locks.blocking().run(&policy, "", held))), rule);
     assert_eq!(told(behind_a_policy(&locks, &policy, "").await), rule);
     assert_eq!(told(behind_a_prefix(&locks, "").await), rule);
+    let prefixed = Client::builder().prefix("stock:").build(Memory::new()).unwrap();
+    assert_eq!(told(prefixed.lock("").map(|_| String::new())), rule);
 
     assert_eq!(locks.run(&policy, "7", async { held() }).await.unwrap(), "stock:7");
     assert_eq!(behind_a_policy(&locks, &policy, "7").await.unwrap(), "stock:7");

@@ -30,10 +30,17 @@ pub(crate) fn if_it_forks() -> bool {
         let other = client.lock("b").unwrap().lock_with(options).await.unwrap();
         (client, guard, other)
     });
+    // Blocking callers have a runtime by then, whose thread the child does not have.
+    drop(tenure::blocking::connect(&url).unwrap().lock("d").unwrap().lock().unwrap());
     match fork().expect("a fork") {
         Fork::Child => {
             // The parent's runtime has no threads here, and its sockets are the parent's.
             std::mem::forget(runtime);
+            // Blocking calls have no time-out of their own.
+            std::thread::spawn(|| {
+                std::thread::sleep(2 * SOON);
+                std::process::exit(2);
+            });
             let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| child(&url, client, guard, other)));
             std::process::exit(i32::from(looked.is_err()));
         }
