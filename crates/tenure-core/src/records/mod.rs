@@ -7,6 +7,8 @@
 mod notices;
 mod run;
 mod sessions;
+#[cfg(test)]
+mod tests;
 
 pub use notices::{FreeTo, Freed, Notices};
 pub use run::{Done, Entry, Loaded, run};
