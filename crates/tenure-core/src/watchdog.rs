@@ -123,6 +123,11 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
 fn land(shared: &Arc<Shared>, flight: Flight) {
     let Flight { holds, sent, result } = flight;
     let now = shared.clock.now();
+    let fail_all = |error: StoreError| {
+        for (hold, _) in &holds {
+            fail(shared, hold, &error);
+        }
+    };
     match result {
         Ok(Applied::Each(answers)) => {
             for ((hold, lease), answer) in holds.iter().zip(answers) {
@@ -143,10 +148,9 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
             }
         }
         Ok(_) => {
-            let error = StoreError::new(StoreErrorKind::Unexpected, "the store did not say which locks it has renewed");
-            holds.iter().for_each(|(hold, _)| fail(shared, hold, &error));
+            fail_all(StoreError::new(StoreErrorKind::Unexpected, "the store did not say which locks it has renewed"));
         }
-        Err(error) => holds.iter().for_each(|(hold, _)| fail(shared, hold, &error)),
+        Err(error) => fail_all(error),
     }
     for (hold, _) in &holds {
         if hold.renewal_ended() {

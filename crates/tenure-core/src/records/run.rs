@@ -73,7 +73,9 @@ impl Done {
 
 /// Takes the steps of a batch. It changes nothing but what it returns, so that a store may call it as often as it must.
 pub fn run(batch: Batch<'_>, Loaded { mut entries, now, liveness }: Loaded) -> Done {
-    entries.iter_mut().for_each(|entry| entry.bury(liveness));
+    for entry in &mut entries {
+        entry.bury(liveness);
+    }
     let before = batch.all_or_none.then(|| entries.clone());
     let places = Places::of(batch);
     let (mut answers, mut notices, mut last) = (Vec::with_capacity(batch.steps.len()), Notices::default(), 0);
