@@ -258,10 +258,10 @@ impl Redis {
         for (at, step) in steps.iter().enumerate() {
             let scripts = Renewal::of(step).and_then(|one| Scripts::of(self.layout, one.kind, one.claim).ok());
             // Each sort of claim has its script; most clients have claims of one sort.
-            let same = |known: &Option<&'static Scripts>| {
-                known.zip(scripts).is_some_and(|(one, other)| std::ptr::eq(one, other))
-            };
-            match calls.iter_mut().find(|(known, _)| same(known)) {
+            let known = calls.iter_mut().find(|(known, _)| {
+                known.zip(scripts).is_some_and(|(one, other): (&Scripts, &Scripts)| std::ptr::eq(one, other))
+            });
+            match known {
                 Some((_, places)) => places.push(at),
                 None => calls.push((scripts, vec![at])),
             }
