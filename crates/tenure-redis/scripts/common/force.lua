@@ -17,8 +17,11 @@ if kind == 'string' then
   end
   fields = {client .. ':' .. number, ''}
 elseif mode then
-  -- of many, some show what it is
+  -- of many, some show what it is; a small hash is shown as a whole
   fields = redis.call('HSCAN', KEYS[1], 0, 'COUNT', most)[2]
+  for i = #fields, 2001, -1 do
+    fields[i] = nil
+  end
 end
 if hash then
   local marks = {fence = true, line = true, change = true, nested = true, fair = true, fenced = true}

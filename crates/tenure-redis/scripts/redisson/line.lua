@@ -121,8 +121,10 @@ local function first_in_line()
   return redis.call('LINDEX', queue, 0) or nil, passed
 end
 
+-- where a claim stands, counted from 0, or -1; the line is gone through only for one that came to it
 local function ahead_of(claim)
-  return redis.call('LPOS', queue, claim) or -1
+  local came_to_it = redis.call('ZSCORE', patience, claim) or redis.call('ZSCORE', places, claim)
+  return came_to_it and redis.call('LPOS', queue, claim) or -1
 end
 
 -- takes a place at the end, or keeps the one it has, for so many ms

@@ -49,13 +49,18 @@ local function take_away(claims)
   redis.call('HDEL', keys.shares, unpack(claims))
 end
 
--- whether a reader of Redisson's has a lease that still runs
+-- how many leases are still looked for in one go
+local budget = 1000
+
+-- whether a reader of Redisson's has a lease that still runs, and whether that could be looked for to its end; of one with more
+-- entries than that the last end by themselves
 local function reads_on(name, count)
-  local leases = {}
-  for i = 1, math.min(tonumber(count) or 0, 1000) do
+  local leases, entries = {}, math.min(tonumber(count) or 0, 1000)
+  for i = 1, math.min(entries, budget) do
     leases[i] = keys.prefix .. ':' .. name .. ':rwlock_timeout:' .. i
   end
-  return leases[1] ~= nil and redis.call('EXISTS', unpack(leases)) > 0
+  budget = budget - #leases
+  return leases[1] ~= nil and redis.call('EXISTS', unpack(leases)) > 0, #leases == entries
 end
 
 -- one of others who are in, and how often; `unsure`, if nobody was found among so many who may have died
@@ -79,7 +84,7 @@ local function strangers(mode)
     for i = 1, math.min(#fields, 2000), 2 do
       claims[#claims + 1] = (string.gsub(fields[i], ':write$', ''))
     end
-    local known = claims[1] and redis.call('HMGET', keys.shares, unpack(claims)) or {}
+    local known, spent = claims[1] and redis.call('HMGET', keys.shares, unpack(claims)) or {}, false
     for i, claim in ipairs(claims) do
       local name, count = fields[2 * i - 1], fields[2 * i]
       if name ~= 'mode' and mode == 'tenure' then
@@ -89,21 +94,31 @@ local function strangers(mode)
         if claim ~= name then
           stranger = {name, count}
           return reads, 1
-        elseif mode == 'write' or reads_on(name, count) then
+        end
+        local reads_still, looked = true, true
+        if mode == 'read' then
+          reads_still, looked = reads_on(name, count)
+        end
+        if reads_still then
           stranger, reads = {name, count}, 1
           if mode == 'read' then
             break
           end
-        else
+        elseif looked then
           -- it died, and Redisson would find out when the last of the others leaves
           died[#died + 1] = name
+        else
+          spent = true
+          break
         end
       end
     end
     if died[1] then
       redis.call('HDEL', keys.lock, unpack(died))
     end
-    if cursor == '0' or (reads > 0 and mode == 'read') then
+    if spent then
+      break
+    elseif cursor == '0' or (reads > 0 and mode == 'read') then
       return reads, mode == 'tenure' and 1 or 0
     end
   end

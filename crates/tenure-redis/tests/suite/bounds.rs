@@ -1,9 +1,9 @@
 //! What the server has to do for one call does not grow with what lies in the key: counted in commands and bytes, not in time.
 
 use crate::bounds_cases::{CASES, Case, KEY, PRELUDE};
-use crate::support::{ask, backend};
+use crate::support::{acquire, ask, backend, exists};
 use std::time::Duration;
-use tenure_core::{Backend, Key, Outcome, Pattern, StoreError, StoreErrorKind};
+use tenure_core::{Backend, Key, Kind, Operation, Outcome, Pattern, StoreError, StoreErrorKind};
 use tenure_redis::Redis;
 use tenure_testkit::RedisServer;
 
@@ -121,4 +121,46 @@ async fn run(
 
 fn clipped(outcome: &Result<Outcome, StoreError>) -> String {
     format!("{outcome:?}").chars().take(300).collect()
+}
+
+/// However often each of many readers of Redisson's went in, one call looks for about a thousand of their leases.
+#[tokio::test]
+async fn the_leases_of_readers_who_died_are_looked_for_a_thousand_at_a_time() {
+    const DEAD: usize = 50;
+    let server = RedisServer::start();
+    let backend = backend(&format!("{}?layout=redisson", server.url()));
+    let fill = "call('HSET', 'k', 'mode', 'read') for i = 1, n do call('HSET', 'k', claim(i), '900') end keep('k')";
+    server.command(&["EVAL", &format!("{PRELUDE}\n{fill}"), "0", &DEAD.to_string()]);
+    let key = Key::new(KEY).unwrap();
+    let mut looked = Vec::new();
+    loop {
+        server.reset_stats();
+        let outcome = backend.apply_one(Kind::Write, &key, &acquire(1), WITHIN).await.unwrap();
+        let stats: String = ask(&server, &["INFO", "stats"]);
+        let misses = stats.lines().find_map(|line| line.strip_prefix("keyspace_misses:")).unwrap();
+        looked.push(misses.trim().parse::<u64>().unwrap());
+        assert!(looked.iter().all(|looked| *looked < 1200), "so many keys were looked for at each call: {looked:?}");
+        if matches!(outcome, Outcome::Granted(_)) {
+            break;
+        }
+        assert!(looked.len() <= DEAD, "nobody who died is gone: {looked:?} {outcome:?}");
+    }
+}
+
+/// Of readers whose hash comes as a whole, some are told by one script.
+#[tokio::test]
+async fn force_tells_some_at_a_time_where_hashes_are_packed() {
+    let server = RedisServer::start();
+    server.command(&["CONFIG", "SET", "hash-max-listpack-entries", "100000"]);
+    let backend = backend(&server.url());
+    let fill = "for i = 1, n do reader(i, later) end keep('k', 'tenure:reading:{k}')";
+    server.command(&["EVAL", &format!("{PRELUDE}\n{fill}"), "0", "5000"]);
+    server.reset_stats();
+    let forced =
+        backend.apply_one(Kind::Read, &Key::new(KEY).unwrap(), &Operation::ForceRelease, WITHIN).await.unwrap();
+    assert!(matches!(forced, Outcome::Forced(Some(_))), "{forced:?}");
+    let (told, scripts) =
+        (server.command_calls("publish"), server.command_calls("evalsha") + server.command_calls("eval"));
+    assert!(told > 5000 && told / scripts < 1200, "{told} messages by {scripts} scripts");
+    assert!(!exists(&server, "tenure:forced:{k}"), "all were told");
 }
