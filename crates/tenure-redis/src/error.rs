@@ -28,11 +28,24 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
         "NOTALOCK" => return Some(no_lock()),
         "TOOMANY" => (
             StoreErrorKind::Unsupported,
-            format!("there can be no more than 2147483647 permits, nor fewer than -2147483648: {said}"),
+            format!(
+                "there can be no more than 2147483647 permits, nor fewer than -2147483648: {}",
+                without(code, said)
+            ),
         ),
         "NOTOKEN" => (
             StoreErrorKind::Unexpected,
-            format!("a fenced lock's count of tokens is no number to go on from, look who wrote it: {said}"),
+            format!(
+                "what a fenced lock counts its tokens by is no such number, or far ahead of the server's clock, look who \
+                 wrote it: delete the key, and tokens go on from the clock: key=`{}`",
+                without(code, said)
+            ),
+        ),
+        "NONUMBER" => (
+            StoreErrorKind::Unexpected,
+            "what stands for the largest token so far is no number, look who wrote it: delete the key `tenure:fence`, \
+             and tokens go on from the server's clock"
+                .to_owned(),
         ),
         "NOCOUNT" => return Some(no_count()),
         // The server itself gives up at 2^63.
@@ -50,6 +63,11 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
         _ => return None,
     };
     Some(StoreError::new(kind, message))
+}
+
+/// What was said besides the code, which is for us alone.
+fn without<'a>(code: &str, said: &'a str) -> &'a str {
+    said.strip_prefix(code).unwrap_or(said).trim_start()
 }
 
 /// A server that cannot be reached: where, and what to do.

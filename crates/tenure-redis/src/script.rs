@@ -35,6 +35,7 @@ pub(crate) struct Scripts {
 pub(crate) static REENTRANT: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
+        "common/watermark",
         "common/token",
         "reentrant/acquire",
         "reentrant/stand",
@@ -49,7 +50,14 @@ pub(crate) static REENTRANT: Scripts = Scripts {
 
 /// For claims that stand under others.
 pub(crate) static NESTED: Scripts = Scripts {
-    acquire: script!("common/given_up", "nested/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    acquire: script!(
+        "common/given_up",
+        "common/watermark",
+        "nested/acquire",
+        "reentrant/stand",
+        "common/line",
+        "reentrant/holder"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!("common/give_up", "nested/release", "nested/rest", "common/tell", "common/note"),
@@ -58,7 +66,14 @@ pub(crate) static NESTED: Scripts = Scripts {
 
 /// For claims that take a fenced lock for themselves: its tokens come from elsewhere, the rest is the re-entrant lock's.
 pub(crate) static FENCED: Scripts = Scripts {
-    acquire: script!("common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    acquire: script!(
+        "common/given_up",
+        "common/watermark",
+        "fenced/acquire",
+        "reentrant/stand",
+        "common/line",
+        "reentrant/holder"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!("common/give_up", "reentrant/release", "nested/rest", "common/tell", "common/note"),
@@ -67,7 +82,14 @@ pub(crate) static FENCED: Scripts = Scripts {
 
 /// For claims on fenced locks that stand under others.
 pub(crate) static NESTED_FENCED: Scripts = Scripts {
-    acquire: script!("common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder"),
+    acquire: script!(
+        "common/given_up",
+        "common/watermark",
+        "fenced/acquire",
+        "reentrant/stand",
+        "common/line",
+        "reentrant/holder"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!("common/give_up", "nested/release", "nested/rest", "common/tell", "common/note"),
@@ -76,7 +98,14 @@ pub(crate) static NESTED_FENCED: Scripts = Scripts {
 
 /// For claims on simple locks, which are never entered twice.
 pub(crate) static SIMPLE: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/token", "simple/acquire", "common/line", "simple/holder"),
+    acquire: script!(
+        "common/given_up",
+        "common/watermark",
+        "common/token",
+        "simple/acquire",
+        "common/line",
+        "simple/holder"
+    ),
     reenter: script!("simple/reenter"),
     renew: script!("simple/renew"),
     release: script!("common/give_up", "simple/release", "common/tell", "common/note"),
@@ -85,7 +114,7 @@ pub(crate) static SIMPLE: Scripts = Scripts {
 
 /// For claims that take a fair lock for themselves.
 pub(crate) static FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/first", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/first", "common/watermark", "fair/acquire", "fair/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
@@ -104,7 +133,7 @@ pub(crate) static FAIR: Scripts = Scripts {
 
 /// For claims on fair locks that stand under others.
 pub(crate) static NESTED_FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/first", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/first", "common/watermark", "fair/acquire", "fair/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
@@ -126,6 +155,7 @@ pub(crate) static READ_WRITE: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
         "common/first",
+        "common/watermark",
         "rw/acquire_keys",
         "rw/now",
         "rw/shares",
@@ -149,7 +179,7 @@ pub(crate) static READ_WRITE: Scripts = Scripts {
 
 /// The same, in Redisson's layout.
 pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("common/given_up", "fair/acquire", "redisson/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/watermark", "fair/acquire", "redisson/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
@@ -166,7 +196,7 @@ pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
 };
 
 pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("common/given_up", "fair/acquire", "redisson/line", "fair/enter"),
+    acquire: script!("common/given_up", "common/watermark", "fair/acquire", "redisson/line", "fair/enter"),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
@@ -186,6 +216,7 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
         "common/first",
+        "common/watermark",
         "rw/acquire_keys",
         "rw/now",
         "redisson/shares",
@@ -212,6 +243,7 @@ pub(crate) static SEMAPHORE: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
         "common/first",
+        "common/watermark",
         "semaphore/take_keys",
         "common/number",
         "semaphore/look",
@@ -255,14 +287,14 @@ pub(crate) static GIVE_BACK: Script =
     script!("common/give_up", "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 
 /// For all that is done to latches.
-pub(crate) static LATCH: Script = script!("latch/keys", "common/number", "latch/count");
+pub(crate) static LATCH: Script = script!("common/watermark", "latch/keys", "common/number", "latch/count");
 
 /// For whoever looks at what is counted.
 pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspect");
 pub(crate) static FORCE_COUNT: Script = script!("common/put_out", "counted/sight", "counted/force");
 
 /// For those who take several locks at one moment.
-pub(crate) static TOGETHER: Script = script!("common/given_up", "multi/acquire");
+pub(crate) static TOGETHER: Script = script!("common/given_up", "common/watermark", "multi/acquire");
 
 /// For locks on a majority of servers.
 pub(crate) static RETRACT: Script = script!("common/give_up", "reentrant/release", "nested/rest", "common/note");

@@ -437,6 +437,37 @@ async fn tokens_that_cannot_be_counted_exactly_are_not_handed_out() {
     assert!(client.lock("k").unwrap().lock().await.unwrap().token() > outer.token());
 }
 
+/// What somebody else wrote there is named, with what to do about it.
+#[tokio::test]
+async fn a_watermark_that_is_no_number_is_named() {
+    let server = RedisServer::start();
+    let client = client(&server.url()).await;
+    let outer = client.lock("outer").unwrap().lock().await.unwrap();
+    for put in [["SET", "tenure:fence", "many"], ["SET", "tenure:fence", "1.5"], ["RPUSH", "tenure:fence", "a"]] {
+        server.command(&["DEL", "tenure:fence"]);
+        server.command(&put);
+        let under = Options::new().under(&outer.lineage());
+        let errors = [
+            ("re-entrant", client.lock("k").unwrap().lock().await.err()),
+            ("nested", client.lock("k").unwrap().lock_with(under).await.err()),
+            ("simple", client.simple("k").unwrap().lock().await.err()),
+            ("fair", client.fair("k").unwrap().lock().await.err()),
+            ("fenced", client.fenced("k").unwrap().lock().await.err()),
+            ("read", client.rw_lock("k").unwrap().read().lock().await.err()),
+            ("multi", client.multi(["k", "l"]).unwrap().lock().await.err()),
+            ("semaphore", client.semaphore("s").unwrap().of(1).unwrap().acquire().await.err()),
+            ("latch", client.latch("l").unwrap().set(1).await.err()),
+        ];
+        for (what, error) in errors {
+            let error = error.unwrap_or_else(|| panic!("fine: {what} with {put:?}"));
+            let said = error.to_string();
+            assert_eq!(error.kind(), ErrorKind::Unexpected, "{what} with {put:?}: {said}");
+            assert!(said.contains("delete the key `tenure:fence`"), "{what} with {put:?}: {said}");
+        }
+        assert!(!support::exists(&server, "k"), "a lock was left");
+    }
+}
+
 /// Why a key was refused, by every way in: with a server that nobody reaches, so that nothing can have been sent.
 async fn refused_keys(client: &Client, key: &str) -> Vec<(String, Option<Error>)> {
     let lock = |kind: &Kind| (format!("lock_of {kind}"), client.lock_of(*kind, key).err());

@@ -1,6 +1,6 @@
 -- token: counts a token for a lock that is free, and keeps its asker's client in line or takes it out.
 -- keys, args: as reentrant/acquire.lua, which follows, or simple/acquire.lua
--- before: given_up.lua
+-- before: given_up.lua, watermark.lua
 -- after: `token`, none if the lock is not free; `refused`, whether the claim was cancelled; `line`, whether others wait, so that the release is to call one of them
 if not redis.REDIS_VERSION_NUM then
   return redis.error_reply('TOOOLD this server is older than Redis 7.0')
@@ -15,11 +15,12 @@ if refused then
   taken = 3
 end
 if taken == 0 or (taken == 1 and redis.call('EXISTS', KEYS[4]) == 1) then
-  token, line = redis.call('INCR', KEYS[2]), taken == 1 or ARGV[5]
-  -- from there on one more is the same number to a script, and a token would be handed out twice
-  if token >= 2^53 then
-    return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+  local failed
+  token, failed = count_up(KEYS[2], 1)
+  if failed then
+    return failed
   end
+  line = taken == 1 or ARGV[5]
   -- a watermark that starts anew, or was not looked after for a while, goes on from the clock; it never goes back
   if ARGV[3] ~= '' or token < 1e15 then
     local time = redis.call('TIME')

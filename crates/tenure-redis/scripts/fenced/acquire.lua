@@ -76,19 +76,22 @@ if free or (others and fence and not strangers) then
   if free then
     -- a token is larger than those of every kind: the watermark is counted up as well, and the clock makes up for what a
     -- restart or a fail-over forgot of either
-    local watermark = redis.call('INCR', KEYS[5])
-    if watermark >= 2^53 then
-      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+    local watermark, failed = count_up(KEYS[5], 1)
+    if failed then
+      return failed
     end
     local count = redis.pcall('INCR', KEYS[2])
-    -- no clock comes to 2^52 before 2112: one key's count is not to bring every lock's tokens to where they end
-    if type(count) == 'number' and (count < 1 or count > 2^52) then
+    -- what is above the watermark was not counted here, and one key's count is not to bring every lock's tokens to where they
+    -- end: it may be a year ahead of the clock
+    if type(count) == 'number' and (count < 1 or (count > watermark and count > now + 31536000000000)) then
       redis.call('DECR', KEYS[2])
-      count = {err = 'ERR value is not an integer or out of range'}
+      count = {err = 'not an integer'}
     end
     if type(count) == 'table' then
-      if string.find(count.err, 'not an integer', 1, true) or string.find(count.err, 'overflow', 1, true) then
-        return redis.error_reply('NOTOKEN ' .. KEYS[2])
+      for _, reason in ipairs({'not an integer', 'overflow', 'WRONGTYPE'}) do
+        if string.find(count.err, reason, 1, true) then
+          return redis.error_reply('NOTOKEN ' .. KEYS[2])
+        end
       end
       return count
     end

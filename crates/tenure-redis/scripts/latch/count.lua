@@ -41,9 +41,10 @@ else
     -- it was forgotten, which says nothing of whether the latch has been open
     round = ARGV[2]
   elseif not round or (anew and anew ~= 'ids') then
-    round = redis.call('INCR', KEYS[5])
-    if round >= 2^53 then
-      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+    local failed
+    round, failed = count_up(KEYS[5], 1)
+    if failed then
+      return failed
     end
     if round < now then
       round = now

@@ -47,12 +47,12 @@ for i = 1, n do
 end
 local token
 if fresh > 0 then
-  token = call('INCR', KEYS[1])
-  local counted, last = token, token + fresh - 1
-  -- from there on one more is the same number to a script, and a token would be handed out twice
-  if last >= 2^53 then
-    return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+  local failed
+  token, failed = count_up(KEYS[1], fresh)
+  if failed then
+    return failed
   end
+  local counted, last = token, token + fresh - 1
   -- a watermark that starts anew, or was not looked after for a while, goes on from the clock; it never goes back
   if ARGV[1] ~= '' or token < 1e15 then
     local time = call('TIME')

@@ -59,10 +59,9 @@ if mine then
 end
 if not strangers and (not others or fence) then
   if not others then
-    local token = redis.call('INCR', KEYS[2])
-    -- from there on one more is the same number to a script, and a token would be handed out twice
-    if token >= 2^53 then
-      return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+    local token, failed = count_up(KEYS[2], 1)
+    if failed then
+      return failed
     end
     if token < now then
       token = now

@@ -27,10 +27,9 @@ local enough = count and along_the_line(count - want, function(other, left)
   return other ~= claim
 end) >= 0
 if enough then
-  local token = redis.call('INCR', KEYS[10])
-  -- from there on one more is the same number to a script, and a token would be handed out twice
-  if token >= 2^53 then
-    return redis.error_reply('NOCOUNT the watermark is beyond 2^53')
+  local token, failed = count_up(KEYS[10], 1)
+  if failed then
+    return failed
   end
   if token < now then
     token = now

@@ -379,16 +379,49 @@ async fn fenced_tokens_rise_whatever_is_forgotten() {
     }
 }
 
+/// What is far ahead of the clock was written by somebody else. Whatever is not above the watermark counts all the same.
+#[tokio::test]
+async fn one_fenced_lock_does_not_bring_all_tokens_to_their_end() {
+    let server = RedisServer::start();
+    let backend = backend(&server.url());
+    let key = |name| Key::new(name).unwrap();
+    let take = async |name| backend.apply_one(Kind::Fenced, &key(name), &acquire(1, WITHIN), WITHIN).await;
+    server.command(&["SET", "redisson_lock_token:{far}", "4503599627370490"]);
+    let error = take("far").await.unwrap_err();
+    assert!(error.kind == StoreErrorKind::Unexpected && error.message.contains("redisson_lock_token:{far}"), "{error}");
+    assert!(ask::<u64>(&server, &["GET", "tenure:fence"]) < 4_000_000_000_000_000, "the watermark stayed");
+    // A store whose watermark is as far, as another one may have left it.
+    server.command(&["SET", "tenure:fence", "4503599627370496"]);
+    let mut last = 0;
+    for round in 0..3 {
+        for name in ["far", "near"] {
+            match take(name).await {
+                Ok(Outcome::Granted(grant)) if grant.token > last => last = grant.token,
+                other => panic!("round {round}, {name}: {other:?} after {last}"),
+            }
+            assert_eq!(backend.apply_one(Kind::Fenced, &key(name), &leave(1), WITHIN).await, Ok(Outcome::Released));
+        }
+    }
+}
+
 #[tokio::test]
 async fn tokens_that_cannot_be_counted_on_from_are_refused_and_stay() {
     let server = RedisServer::start();
     let backend = backend(&server.url());
+    let key = Key::new("k").unwrap();
+    server.command(&["RPUSH", "redisson_lock_token:{k}", "a"]);
+    let error = backend.apply_one(Kind::Fenced, &key, &acquire(1, WITHIN), WITHIN).await.unwrap_err();
+    assert!(error.message.contains("redisson_lock_token:{k}"), "{error}");
     for value in ["-1", "4503599627370496", "9007199254740991", "9223372036854775807", "many"] {
         server.command(&["SET", "redisson_lock_token:{k}", value]);
         let error =
             backend.apply_one(Kind::Fenced, &Key::new("k").unwrap(), &acquire(1, WITHIN), WITHIN).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Unexpected, "{error}");
-        assert!(error.message.contains("redisson_lock_token:{k}"), "{error}");
+        assert!(
+            error.message.ends_with("delete the key, and tokens go on from the clock: key=`redisson_lock_token:{k}`"),
+            "{error}"
+        );
+        assert!(!error.message.contains("NOTOKEN"), "{error}");
         assert_eq!(ask::<String>(&server, &["GET", "redisson_lock_token:{k}"]), value);
         assert!(!exists(&server, "k"));
     }

@@ -124,3 +124,22 @@ async fn tokens_that_would_be_handed_out_twice_are_not() {
     assert!(set(&client).try_lock().await.is_err());
     assert!(["a", "b", "c"].iter().all(|key| !exists(&server, key)));
 }
+
+/// The last tokens that are exact are handed out, and none beyond them.
+#[tokio::test]
+async fn a_set_takes_no_tokens_that_cannot_be_counted() {
+    let server = RedisServer::start();
+    let client = client_of(&server).await;
+    let locks = client.multi(["a", "b"]).unwrap();
+    let end = 1u64 << 53;
+    server.command(&["SET", "tenure:fence", &(end - 3).to_string()]);
+    let guard = locks.lock().await.unwrap();
+    assert_eq!(guard.tokens().map(|(_, token)| token).collect::<Vec<_>>(), [end - 2, end - 1]);
+    guard.release().await.unwrap();
+    for watermark in [end - 2, end - 1, end, end + 1] {
+        server.command(&["SET", "tenure:fence", &watermark.to_string()]);
+        let Err(error) = locks.lock().await else { panic!("tokens beyond {watermark} were handed out") };
+        assert!(error.to_string().contains("delete the key `tenure:fence`"), "at {watermark}: {error}");
+        assert!(!exists(&server, "a") && !exists(&server, "b"));
+    }
+}

@@ -15,6 +15,7 @@ macro_rules! hash {
 hash!(
     ACQUIRE,
     "common/given_up",
+    "common/watermark",
     "common/token",
     "reentrant/acquire",
     "reentrant/stand",
@@ -25,11 +26,20 @@ hash!(REENTER, "common/given_up", "reentrant/reenter", "reentrant/count");
 hash!(RENEW, "reentrant/renew");
 hash!(RELEASE, "common/give_up", "reentrant/release", "nested/rest", "common/tell", "common/note");
 hash!(LEAVE, "common/give_up", "reentrant/leave", "reentrant/count");
-hash!(FENCED, "common/given_up", "fenced/acquire", "reentrant/stand", "common/line", "reentrant/holder");
+hash!(
+    FENCED,
+    "common/given_up",
+    "common/watermark",
+    "fenced/acquire",
+    "reentrant/stand",
+    "common/line",
+    "reentrant/holder"
+);
 hash!(
     TAKE,
     "common/given_up",
     "common/first",
+    "common/watermark",
     "semaphore/take_keys",
     "common/number",
     "semaphore/look",
@@ -60,5 +70,5 @@ hash!(
 hash!(RENEW_NAMED, "permits/renew");
 hash!(GIVE_BACK, "common/give_up", "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 hash!(SUPPLY_NAMED, "semaphore/supply_keys", "common/number", "permits/look", "common/supply");
-hash!(COUNT, "latch/keys", "common/number", "latch/count");
-hash!(TOGETHER, "common/given_up", "multi/acquire");
+hash!(COUNT, "common/watermark", "latch/keys", "common/number", "latch/count");
+hash!(TOGETHER, "common/given_up", "common/watermark", "multi/acquire");
