@@ -33,6 +33,14 @@ pub(crate) fn meaning(code: &str, said: &str) -> Option<StoreError> {
                 without(code, said)
             ),
         ),
+        "TOODEEP" => (
+            StoreErrorKind::Unsupported,
+            format!(
+                "too many claims stand under each other in this lock, pass the guard on instead of taking it once more, or \
+                 take another lock inside: {}",
+                without(code, said)
+            ),
+        ),
         "NOTOKEN" => (
             StoreErrorKind::Unexpected,
             format!(

@@ -468,6 +468,41 @@ async fn a_watermark_that_is_no_number_is_named() {
     }
 }
 
+/// So many claims stand under each other at the most, that everybody can still see and free the lock.
+#[tokio::test]
+async fn a_lock_takes_no_more_claims_than_others_can_read() {
+    let server = RedisServer::start();
+    let (client, other) = (client(&server.url()).await, client(&server.url()).await);
+    for kind in [Kind::Reentrant, Kind::Fair, Kind::Fenced] {
+        let (lock, seen) = (client.lock_of(kind, "k").unwrap(), other.lock_of(kind, "k").unwrap());
+        let mut guards = vec![lock.lock().await.unwrap()];
+        let error = loop {
+            let lineage = guards.last().unwrap().lineage();
+            match lock.try_lock_with(Options::new().under(&lineage)).await {
+                Ok(guard) => guards.push(guard.unwrap()),
+                Err(error) => break error,
+            }
+        };
+        let said = error.to_string();
+        assert!(said.contains("stand under each other") && said.contains("pass the guard on"), "{kind}: {said}");
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{kind}: {said}");
+        assert!((50..64).contains(&guards.len()), "{kind}: {}", guards.len());
+        // Whoever counts, or waits, adds a mark.
+        let again = guards[0].reenter().await.unwrap();
+        assert_eq!(seen.lock_timeout(ms(300)).await.unwrap_err().kind(), ErrorKind::Timeout, "{kind}");
+        assert_eq!(seen.inspect().await.unwrap().unwrap().holders.len(), guards.len(), "{kind}");
+        assert_eq!(other.list("k").await.unwrap().len(), 1, "{kind}");
+        again.release().await.unwrap();
+        // One who leaves makes room for another.
+        guards.pop().unwrap().release().await.unwrap();
+        let lineage = guards.last().unwrap().lineage();
+        guards.push(lock.try_lock_with(Options::new().under(&lineage)).await.unwrap().unwrap());
+        assert!(seen.force_release().await.unwrap().is_some(), "{kind}");
+        drop(guards);
+        assert!(seen.lock().await.unwrap().release().await.is_ok(), "{kind}");
+    }
+}
+
 /// Why a key was refused, by every way in: with a server that nobody reaches, so that nothing can have been sent.
 async fn refused_keys(client: &Client, key: &str) -> Vec<(String, Option<Error>)> {
     let lock = |kind: &Kind| (format!("lock_of {kind}"), client.lock_of(*kind, key).err());

@@ -18,7 +18,7 @@ if taken > 0 and redis.call('EXISTS', KEYS[3]) == 1 and given_up(KEYS[3], claim,
 end
 local fields = {}
 local fence, fair, mine, others, strangers, no_lock
-local over = {}
+local over, claims = {}, 0
 if taken > 0 then
   if redis.call('HLEN', KEYS[1]) > 64 then
     return redis.error_reply('NOTALOCK the key holds a hash that is no lock, or that too many have entered')
@@ -35,7 +35,7 @@ if taken > 0 then
       elseif name == claim then
         mine = value
       elseif string.find(under, '/' .. name .. '/', 1, true) then
-        others = true
+        others, claims = true, claims + 1
       else
         strangers = true
       end

@@ -20,7 +20,7 @@ if redis.call('HLEN', KEYS[1]) > 64 then
 end
 local fields = redis.call('HGETALL', KEYS[1])
 local fence, fenced, mine, others, strangers, no_lock
-local over = {}
+local over, claims = {}, 0
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]
   if string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.') then
@@ -32,7 +32,7 @@ for i = 1, #fields, 2 do
     elseif name == claim then
       mine = value
     elseif string.find(under, '/' .. name .. '/', 1, true) then
-      others = true
+      others, claims = true, claims + 1
     else
       strangers = true
     end
@@ -69,6 +69,10 @@ if mine then
 end
 local free = not (others or strangers)
 if free or (others and fence and not strangers) then
+  -- whoever waits, or counts, adds a mark, and nobody reads a lock of more than 64 fields
+  if claims > 55 then
+    return redis.error_reply('TOODEEP claims=' .. claims)
+  end
   local entry = {claim, nested and '1 0 ' .. ends or '1'}
   if nested then
     entry[3], entry[4] = 'nested', '1'

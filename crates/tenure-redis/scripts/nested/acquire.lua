@@ -18,7 +18,7 @@ end
 local fields = redis.call('HGETALL', KEYS[1])
 local under = '/' .. ARGV[5] .. '/'
 local fence, mine, others, strangers, no_lock, mark
-local over = {}
+local over, claims = {}, 0
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]
   if string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.') then
@@ -30,7 +30,7 @@ for i = 1, #fields, 2 do
     elseif name == ARGV[1] then
       mine = value
     elseif string.find(under, '/' .. name .. '/', 1, true) then
-      others = true
+      others, claims = true, claims + 1
     else
       strangers = true
     end
@@ -58,6 +58,10 @@ if mine then
   return {fence, count}
 end
 if not strangers and (not others or fence) then
+  -- whoever waits, or counts, adds a mark, and nobody reads a lock of more than 64 fields
+  if claims > 55 then
+    return redis.error_reply('TOODEEP claims=' .. claims)
+  end
   if not others then
     local token, failed = count_up(KEYS[2], 1)
     if failed then
