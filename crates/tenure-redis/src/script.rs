@@ -38,6 +38,8 @@ pub(crate) static REENTRANT: Scripts = Scripts {
         "common/watermark",
         "common/token",
         "reentrant/acquire",
+        "common/short",
+        "reentrant/held",
         "reentrant/stand",
         "common/line",
         "reentrant/holder"
@@ -52,6 +54,7 @@ pub(crate) static REENTRANT: Scripts = Scripts {
 pub(crate) static NESTED: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
+        "common/short",
         "common/watermark",
         "nested/acquire",
         "reentrant/stand",
@@ -68,6 +71,7 @@ pub(crate) static NESTED: Scripts = Scripts {
 pub(crate) static FENCED: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
+        "common/short",
         "common/watermark",
         "fenced/acquire",
         "reentrant/stand",
@@ -84,6 +88,7 @@ pub(crate) static FENCED: Scripts = Scripts {
 pub(crate) static NESTED_FENCED: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
+        "common/short",
         "common/watermark",
         "fenced/acquire",
         "reentrant/stand",
@@ -114,7 +119,15 @@ pub(crate) static SIMPLE: Scripts = Scripts {
 
 /// For claims that take a fair lock for themselves.
 pub(crate) static FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/first", "common/watermark", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!(
+        "common/given_up",
+        "common/first",
+        "common/short",
+        "common/watermark",
+        "fair/acquire",
+        "fair/line",
+        "fair/enter"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
@@ -133,7 +146,15 @@ pub(crate) static FAIR: Scripts = Scripts {
 
 /// For claims on fair locks that stand under others.
 pub(crate) static NESTED_FAIR: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/first", "common/watermark", "fair/acquire", "fair/line", "fair/enter"),
+    acquire: script!(
+        "common/given_up",
+        "common/first",
+        "common/short",
+        "common/watermark",
+        "fair/acquire",
+        "fair/line",
+        "fair/enter"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
@@ -155,6 +176,7 @@ pub(crate) static READ_WRITE: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
         "common/first",
+        "common/short",
         "common/watermark",
         "rw/acquire_keys",
         "rw/now",
@@ -167,6 +189,7 @@ pub(crate) static READ_WRITE: Scripts = Scripts {
     release: script!(
         "common/give_up",
         "common/first",
+        "common/short",
         "rw/release_keys",
         "rw/now",
         "rw/shares",
@@ -179,7 +202,14 @@ pub(crate) static READ_WRITE: Scripts = Scripts {
 
 /// The same, in Redisson's layout.
 pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/watermark", "fair/acquire", "redisson/line", "fair/enter"),
+    acquire: script!(
+        "common/given_up",
+        "common/short",
+        "common/watermark",
+        "fair/acquire",
+        "redisson/line",
+        "fair/enter"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "reentrant/count"),
     renew: script!("reentrant/renew"),
     release: script!(
@@ -196,7 +226,14 @@ pub(crate) static FAIR_OF_REDISSON: Scripts = Scripts {
 };
 
 pub(crate) static NESTED_FAIR_OF_REDISSON: Scripts = Scripts {
-    acquire: script!("common/given_up", "common/watermark", "fair/acquire", "redisson/line", "fair/enter"),
+    acquire: script!(
+        "common/given_up",
+        "common/short",
+        "common/watermark",
+        "fair/acquire",
+        "redisson/line",
+        "fair/enter"
+    ),
     reenter: script!("common/given_up", "reentrant/reenter", "nested/count"),
     renew: script!("nested/renew"),
     release: script!(
@@ -216,6 +253,7 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
     acquire: script!(
         "common/given_up",
         "common/first",
+        "common/short",
         "common/watermark",
         "rw/acquire_keys",
         "rw/now",
@@ -228,6 +266,7 @@ pub(crate) static READ_WRITE_OF_REDISSON: Scripts = Scripts {
     release: script!(
         "common/give_up",
         "common/first",
+        "common/short",
         "rw/release_keys",
         "rw/now",
         "redisson/shares",
@@ -294,7 +333,7 @@ pub(crate) static INSPECT_COUNT: Script = script!("counted/sight", "common/inspe
 pub(crate) static FORCE_COUNT: Script = script!("common/put_out", "counted/sight", "counted/force");
 
 /// For those who take several locks at one moment.
-pub(crate) static TOGETHER: Script = script!("common/given_up", "common/watermark", "multi/acquire");
+pub(crate) static TOGETHER: Script = script!("common/given_up", "common/short", "common/watermark", "multi/acquire");
 
 /// For locks on a majority of servers.
 pub(crate) static RETRACT: Script = script!("common/give_up", "reentrant/release", "nested/rest", "common/note");
@@ -302,12 +341,12 @@ pub(crate) static RETRACT_NESTED: Script = script!("common/give_up", "nested/rel
 pub(crate) static RETRACT_SIMPLE: Script = script!("common/give_up", "simple/release", "common/note");
 pub(crate) static STAMP: Script = script!("redlock/stamp", "redlock/raise");
 pub(crate) static STAMP_SIMPLE: Script = script!("redlock/stamp_simple", "redlock/raise");
-pub(crate) static JOIN: Script = script!("common/given_up", "redlock/join", "redlock/raise");
+pub(crate) static JOIN: Script = script!("common/given_up", "common/short", "redlock/join", "redlock/raise");
 pub(crate) static JOIN_SIMPLE: Script = script!("common/given_up", "redlock/join_simple", "redlock/raise");
 
 /// For whoever looks.
-pub(crate) static INSPECT: Script = script!("common/sight", "common/inspect");
-pub(crate) static FORCE: Script = script!("common/put_out", "common/sight", "common/force");
+pub(crate) static INSPECT: Script = script!("common/short", "common/sight", "common/inspect");
+pub(crate) static FORCE: Script = script!("common/put_out", "common/short", "common/sight", "common/force");
 pub(crate) static FORCED: Script = script!("common/put_out", "common/forced");
 
 impl Scripts {

@@ -1,4 +1,5 @@
--- sight: a lock of whichever kind, as others see it. The first lines of `force` as well, which follows it there.
+-- sight: a lock of whichever kind, as others see it. The first lines of `force` as well, which follows it there. Before:
+--        short.lua.
 -- keys: 1 the lock, 2 its channel, 3 the line of clients that wait; of a fair lock, 4 the line and 5 until when each place in
 --       it is kept; of a read-write lock, 6 its channel, 7 and 8 who reads and who writes, by when their leases end, 9 and 10
 --       who waits to write and to read, 11 until when each place is kept, 12 by when readers have come who go first; in
@@ -17,15 +18,19 @@ local value, mode, fair = {}, nil, false
 if kind == 'string' then
   value = redis.call('GETRANGE', KEYS[1], 0, 255)
 elseif kind == 'hash' then
-  mode = redis.call('HGET', KEYS[1], 'mode')
-  local known = not mode or mode == 'tenure' or mode == 'read' or mode == 'write'
-  if not known or (not mode and redis.call('HLEN', KEYS[1]) > 64) then
+  mode = word_of(KEYS[1], 'mode')
+  if type(mode) == 'table' then
+    return mode
+  end
+  if mode == 'tenure' or mode == 'read' or mode == 'write' then
+    value = is_short(KEYS[1], redis.call('HLEN', KEYS[1]), 2^20)
+  else
+    value = not mode and fields_of(KEYS[1])
+  end
+  if not value then
     return redis.error_reply('NOTALOCK the key is in use for something that is no lock')
   end
-  if not mode then
-    value = redis.call('HGETALL', KEYS[1])
-    fair = redis.call('HEXISTS', KEYS[1], 'fair') == 1
-  end
+  fair = not mode and redis.call('HEXISTS', KEYS[1], 'fair') == 1
 elseif kind ~= 'none' then
   return redis.error_reply('NOTALOCK the key is in use for something that is no lock')
 end

@@ -20,10 +20,10 @@ local fields = {}
 local fence, fair, mine, others, strangers, no_lock
 local over, claims = {}, 0
 if taken > 0 then
-  if redis.call('HLEN', KEYS[1]) > 64 then
+  fields = fields_of(KEYS[1])
+  if not fields then
     return redis.error_reply('NOTALOCK the key holds a hash that is no lock, or that too many have entered')
   end
-  fields = redis.call('HGETALL', KEYS[1])
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     if string.find(name, ':', 1, true) == 37 and string.find(name, '^[%x-]+:.') then

@@ -15,10 +15,10 @@ local claim, under, mark = ARGV[1], '/' .. ARGV[3] .. '/', 'fenced'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ends = string.format('%d', now + ARGV[2] * 1000)
-if redis.call('HLEN', KEYS[1]) > 64 then
+local fields = fields_of(KEYS[1])
+if not fields then
   return redis.error_reply('NOTALOCK the key holds a hash that is no lock, or that too many have entered')
 end
-local fields = redis.call('HGETALL', KEYS[1])
 local fence, fenced, mine, others, strangers, no_lock
 local over, claims = {}, 0
 for i = 1, #fields, 2 do

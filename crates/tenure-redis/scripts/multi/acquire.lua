@@ -32,10 +32,11 @@ for i = 1, n do
     if is == 'string' then
       what = call('GETRANGE', lock, 0, 255)
       mine = simple and string.sub(what, 1, #claim + 1) == claim .. ' ' and string.match(what, '%d+', #claim + 2)
-    elseif is == 'hash' and call('HLEN', lock) <= 64 then
-      what = call('HGETALL', lock)
-      mine = not simple and call('HEXISTS', lock, claim) == 1 and call('HGET', lock, 'fence')
-    else
+    elseif is == 'hash' then
+      what = fields_of(lock)
+      mine = what and not simple and call('HEXISTS', lock, claim) == 1 and call('HGET', lock, 'fence')
+    end
+    if not what then
       return {i}
     end
     if not mine then

@@ -12,10 +12,10 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ends = string.format('%d', now + ARGV[2] * 1000)
-if redis.call('HLEN', KEYS[1]) > 64 then
+local fields = fields_of(KEYS[1])
+if not fields then
   return redis.error_reply('NOTALOCK the key holds a hash that is no lock, or that too many have entered')
 end
-local fields = redis.call('HGETALL', KEYS[1])
 local under = '/' .. ARGV[5] .. '/'
 local fence, mine, others, strangers, no_lock, mark
 local over, claims = {}, 0

@@ -3,8 +3,7 @@
 -- reply: {token as text, how often the claim is in}; 0 if it does not hold
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local held = redis.call('HMGET', KEYS[1], ARGV[1], 'fence')
-local count, change, ends = string.match(held[1] or '', '^(%d+) (%d+) (%d+)$')
+local count, change, ends = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+) (%d+) (%d+)$')
 if not count or tonumber(ends) <= now then
   return 0
 end
@@ -15,4 +14,4 @@ end
 ends = math.max(tonumber(ends), now + ARGV[4] * 1000)
 redis.call('HSET', KEYS[1], ARGV[1], count .. ' ' .. change .. ' ' .. string.format('%d', ends))
 redis.call('PEXPIRE', KEYS[1], ARGV[4], 'GT')
-return {held[2], count}
+return {redis.call('HGET', KEYS[1], 'fence'), count}

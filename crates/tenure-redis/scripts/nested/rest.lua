@@ -7,8 +7,10 @@
 if not reply then
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  -- what has more fields was made larger by others, and is theirs
-  local larger = redis.call('HLEN', KEYS[1]) > 128
+  -- what is larger was made so by others, and is theirs
+  local size = redis.call('HLEN', KEYS[1])
+  local bytes = size <= 128 and redis.pcall('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)
+  local larger = size > 128 or (type(bytes) == 'number' and bytes > 4096 + 512 * size)
   local fields = larger and {} or redis.call('HGETALL', KEYS[1])
   -- how long the lock must last for those who are still in; 'ever' for as long as it does
   local need, own = larger and 'ever' or 0, '1 0'

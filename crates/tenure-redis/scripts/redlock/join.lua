@@ -4,14 +4,14 @@
 -- args: 1 claim, 2 token, 3 lease in ms, 4 how often it is in, 5 which of its changes of count that was, 6 the claims it
 --       stands under, one after the other with a '/' between them
 -- reply: 0 if somebody else may have it, or the claim has left; otherwise as raise.lua, which follows
-if given_up(KEYS[3], ARGV[1], 0) or redis.call('HLEN', KEYS[1]) > 64 then
+local fields = not given_up(KEYS[3], ARGV[1], 0) and fields_of(KEYS[1])
+if not fields then
   return 0
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local token = tonumber(ARGV[2])
 local nested, under = string.sub(ARGV[1], -1) == '^', '/' .. ARGV[6] .. '/'
-local fields = redis.call('HGETALL', KEYS[1])
 local others, fence
 for i = 1, #fields, 2 do
   local name, value = fields[i], fields[i + 1]

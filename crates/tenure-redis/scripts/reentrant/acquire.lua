@@ -4,7 +4,7 @@
 --       4 '' if the asker goes away when the lock is busy, 'waits' if it stays, since when (server time in µs) if it has
 --       been staying, 5 'more' if others of its client stay behind it
 -- reply: token if granted now (a number, exact below 2^53); {token as text, count} if the claim holds already;
---        0 if it was cancelled; otherwise as holder.lua, which follows after stand.lua
+--        0 if it was cancelled; otherwise as held.lua, which follows after short.lua
 if token then
   -- as text, because the server would write so large a number by the slow way of fractions
   local fence = string.format('%d', token)
@@ -23,12 +23,3 @@ end
 if refused then
   return 0
 end
-local held = redis.call('HMGET', KEYS[1], ARGV[1], 'fence')
-if held[1] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
-  return {held[2], held[1]}
-end
-if redis.call('HLEN', KEYS[1]) > 64 then
-  return redis.error_reply('NOTALOCK the key holds a hash that is no lock')
-end
-local fence, fields, mark = held[2], redis.call('HGETALL', KEYS[1])

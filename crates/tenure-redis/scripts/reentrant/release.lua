@@ -6,11 +6,13 @@
 --        rest.lua, which follows for a lock with claims under its holder's; tell.lua and note.lua come last
 -- after: `line`, whether clients may stand in line
 local reply, line
-local held = redis.pcall('HMGET', KEYS[1], ARGV[1], 'line', 'nested')
-if not held[1] then
+-- the rest of it only if it is a lock
+local held = redis.pcall('HEXISTS', KEYS[1], ARGV[1])
+local marks = held == 1 and redis.call('HMGET', KEYS[1], 'line', 'nested')
+if held ~= 1 then
   -- what was given up is noted also if the key is in use for something else by now
-  reply = held.err and held or 0
-elseif not held[3] then
+  reply = held
+elseif not marks[2] then
   if ARGV[3] ~= '' then
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
     -- the lock lasts for less than it seemed to: a Java service would wait for as long as it had seen
@@ -18,6 +20,6 @@ elseif not held[3] then
     reply = 3
   else
     redis.call('DEL', KEYS[1])
-    reply, line = 1, held[2]
+    reply, line = 1, marks[1]
   end
 end

@@ -1,10 +1,10 @@
 -- look: a read-write lock as it is now, when all that has ended is gone from it.
--- before: first.lua, now.lua, shares.lua of the layout, `no_lock`, and `keys`, by name: lock, reading and writing (who is in,
+-- before: first.lua, short.lua, now.lua, shares.lua of the layout, `no_lock`, and `keys`, by name: lock, reading and writing (who is in,
 --         by when their leases end), writers and readers (who wait, by when they came; one that reads already is counted
 --         backwards, and so comes first), places (until when each place in line is kept), pass (readers who came by then go before the next writer)
 -- after: `mode`, the hash's, or none; `reads` and `writes`, how many of ours are in; `others_read` and `others_write`, how many of others; `news`, whether anything had ended
 -- reply: what `no_lock` makes of an error if the key is in use for something else, of which nothing was changed
-local mode = redis.pcall('HGET', keys.lock, 'mode')
+local mode = word_of(keys.lock, 'mode')
 if type(mode) == 'table' then
   return no_lock(mode)
 end
@@ -16,6 +16,10 @@ if mode and mode ~= 'tenure' and mode ~= 'read' and mode ~= 'write' then
 end
 -- whether what the hash has is what locks have; of many fields, some show it
 local function is_lock()
+  local size = redis.call('HLEN', keys.lock)
+  if not is_short(keys.lock, size, 2^20) then
+    return false
+  end
   local fields = redis.call('HSCAN', keys.lock, 0, 'COUNT', 100)[2]
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
@@ -24,7 +28,7 @@ local function is_lock()
       return false
     end
   end
-  return redis.call('HLEN', keys.lock) > 1
+  return size > 1
 end
 local news = false
 -- takes out of a set what has ended in it: of much, some; whether more may be left

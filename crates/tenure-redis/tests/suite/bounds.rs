@@ -1,9 +1,11 @@
 //! What the server has to do for one call does not grow with what lies in the key: counted in commands and bytes, not in time.
 
 use crate::bounds_cases::{CASES, Case, KEY, PRELUDE};
-use crate::support::{acquire, ask, backend, exists};
+use crate::support::{acquire, ask, backend, claim, exists};
 use std::time::Duration;
-use tenure_core::{Backend, Key, Kind, Operation, Outcome, Pattern, StoreError, StoreErrorKind};
+use tenure_core::{
+    Applied, Backend, Batch, Claim, Key, Kind, Operation, Outcome, Pattern, Stay, Step, StoreError, StoreErrorKind,
+};
 use tenure_redis::Redis;
 use tenure_testkit::RedisServer;
 
@@ -121,6 +123,112 @@ async fn run(
 
 fn clipped(outcome: &Result<Outcome, StoreError>) -> String {
     format!("{outcome:?}").chars().take(300).collect()
+}
+
+/// What others keep in a few fields, however large, is told from a lock without being read.
+#[tokio::test]
+async fn few_large_fields_are_not_read() {
+    /// Lua that fills `k`.
+    const LARGE: &[(&str, &str)] = &[
+        ("large values", "for i = 1, 60 do call('HSET', 'k', 'field' .. i, large(2)) end"),
+        ("large names", "for i = 1, 60 do call('HSET', 'k', i .. large(2), '1') end"),
+        ("large values under claims", "for i = 1, 60 do call('HSET', 'k', claim(i), large(2)) end"),
+        (
+            "large values under claims and a fence",
+            "call('HSET', 'k', 'fence', '7') for i = 1, 60 do call('HSET', 'k', claim(i), large(2)) end",
+        ),
+        (
+            "large values of marks",
+            "for _, mark in ipairs({'fence', 'line', 'nested', 'change', 'fair', 'fenced'}) do call('HSET', 'k', mark, large(30)) end",
+        ),
+        ("a large mode", "call('HSET', 'k', 'mode', large(150), claim(1), '1')"),
+        (
+            "a large mode among many fields",
+            "call('HSET', 'k', 'mode', large(150)) for i = 1, 1000 do call('HSET', 'k', claim(i), '1') end",
+        ),
+        (
+            "large values and a mode",
+            "call('HSET', 'k', 'mode', 'read') for i = 1, 60 do call('HSET', 'k', claim(i), large(2)) end",
+        ),
+        (
+            "large names and a mode",
+            "call('HSET', 'k', 'mode', 'write') for i = 1, 60 do call('HSET', 'k', i .. large(2), '1') end",
+        ),
+        (
+            "large values among our readers",
+            "call('HSET', 'k', 'mode', 'tenure') for i = 1, 60 do call('HSET', 'k', claim(i), large(2)) end",
+        ),
+        (
+            "many rather large values and a mode",
+            "call('HSET', 'k', 'mode', 'read') for i = 1, 1000 do call('HSET', 'k', claim(i), string.sub(large(1), 1, 200000)) end",
+        ),
+    ];
+    let server = RedisServer::start();
+    let backends = [backend(&server.url()), backend(&format!("{}?layout=redisson", server.url()))];
+    let key = Key::new(KEY).unwrap();
+    let mut failed = Vec::new();
+    for (what, fill) in LARGE {
+        server.command(&["FLUSHALL"]);
+        let large = "local megabyte = string.rep('x', 1000000)
+                     local function large(megabytes) return string.rep(megabyte, megabytes) end";
+        server.command(&["EVAL", &format!("{PRELUDE}\n{large}\n{fill}"), "0", "0"]);
+        for backend in &backends {
+            for (kind, operation) in operations() {
+                let before = cpu(&server);
+                let outcome = backend.apply_one(kind, &key, &operation, WITHIN).await;
+                let took = cpu(&server).saturating_sub(before);
+                let is_right = match &outcome {
+                    Err(error) => error.kind == StoreErrorKind::Conflict,
+                    // Whoever is in is not in there.
+                    Ok(outcome) => *outcome == Outcome::NotHeld,
+                };
+                if !is_right || took > Duration::from_millis(60) {
+                    failed.push(format!("{what}, {kind} {operation:.20?}: {took:?}, {}", clipped(&outcome)));
+                }
+            }
+            let steps = [&key, &Key::new("other").unwrap()].map(|key| Step::new(Kind::Reentrant, key, acquire(1)));
+            let before = cpu(&server);
+            let applied = backend.apply(Batch::all_or_none(&steps), WITHIN).await;
+            let listed = backend.list(&Pattern::new("*"), WITHIN).await;
+            let took = cpu(&server).saturating_sub(before);
+            let is_right = matches!(&applied, Ok(Applied::Stopped { at: 0, answer: Err(error) }) if error.kind == StoreErrorKind::Conflict);
+            if !is_right || listed != Ok(Vec::new()) || took > Duration::from_millis(120) {
+                let said: String = format!("{applied:?}, {listed:?}").chars().take(300).collect();
+                failed.push(format!("{what}, together and listed: {took:?}, {said}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} calls read what is large, or answer wrongly:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// How long the server has computed so far.
+fn cpu(server: &RedisServer) -> Duration {
+    let info: String = ask(server, &["INFO", "cpu"]);
+    let of = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse::<f64>().unwrap();
+    Duration::from_secs_f64(of("used_cpu_user_main_thread:") + of("used_cpu_sys_main_thread:"))
+}
+
+/// What is asked of a lock of any kind, also by those who stand under others.
+fn operations() -> Vec<(Kind, Operation)> {
+    let mut all = Vec::new();
+    for kind in [Kind::Reentrant, Kind::Fair, Kind::Fenced, Kind::Read, Kind::Write] {
+        for claim in [claim(2), Claim::found(&format!("{}^", claim(3)))] {
+            for stay in [Stay::No, Stay::InLine { place: WITHIN }] {
+                let under = if claim.is_nested() { vec![self::claim(1)] } else { Vec::new() };
+                all.push((kind, Operation::Acquire { claim: claim.clone(), under, lease: WITHIN, stay }));
+            }
+            let claim = || claim.clone();
+            let (lease, keep) = (WITHIN, Duration::ZERO);
+            all.extend([
+                (kind, Operation::Reenter { claim: claim(), entry: 1, count: 2, change: 1, lease }),
+                (kind, Operation::Renew { claim: claim(), lease }),
+                (kind, Operation::Release { claim: claim(), left: 0, change: 1, lease, keep, cancel: None }),
+            ]);
+        }
+        all.extend([(kind, Operation::Inspect), (kind, Operation::ForceRelease)]);
+    }
+    all.extend([(Kind::Simple, acquire(2)), (Kind::Simple, Operation::ForceRelease)]);
+    all
 }
 
 /// However often each of many readers of Redisson's went in, one call looks for about a thousand of their leases.

@@ -338,15 +338,26 @@ async fn who_speaks_tls_with_one_that_does_not_is_told() {
     }
 }
 
-/// All the rights that are needed, and no more. The channel is handed to the scripts as a key, as Redisson does it.
+/// All the rights that are needed, and no more; those to look how much lies in a hash are not. The channel is handed to the
+/// scripts as a key, as Redisson does it.
 #[tokio::test]
 async fn a_user_with_few_rights() {
     let rights = "-@all +evalsha +eval +exists +incr +time +set +get +del +unlink +rename +hset +hget +hexists +hlen \
                   +hgetall +hmget +hdel +hscan +type +getrange +zadd +zcard +zcount +zrange +zrangebyscore +zrank +zrem +zremrangebylex +zscore +zmscore +zpopmin +pexpire +pexpireat +pttl +publish +subscribe +unsubscribe +ping +scan";
     let channels = "resetchannels &redisson_lock__channel:* &redisson_rwlock:* &tenure:notice:*";
     let keys = "~app:* ~tenure:* ~redisson_lock__channel:* ~redisson_rwlock:*";
-    let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights}")).start();
-    works(&server.url_as("few", "pw")).await;
+    for looks in ["", "+hstrlen +memory|usage"] {
+        let server = RedisServer::builder().acl(&format!("user few on >pw {keys} {channels} {rights} {looks}")).start();
+        works(&server.url_as("few", "pw")).await;
+        let client = builder().prefix("app:").connect(backend(&server.url_as("few", "pw"))).await.unwrap();
+        for kind in [Kind::Reentrant, Kind::Fair, Kind::Read, Kind::Write] {
+            let lock = client.lock_of(kind, "seen").unwrap();
+            let held = lock.lock().await.unwrap();
+            assert!(kind == Kind::Read || lock.try_lock().await.unwrap().is_none(), "{kind}");
+            assert_eq!(lock.inspect().await.unwrap().map(|held| held.kind), Some(kind));
+            held.release().await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]

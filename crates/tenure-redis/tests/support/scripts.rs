@@ -18,6 +18,8 @@ hash!(
     "common/watermark",
     "common/token",
     "reentrant/acquire",
+    "common/short",
+    "reentrant/held",
     "reentrant/stand",
     "common/line",
     "reentrant/holder"
@@ -29,6 +31,7 @@ hash!(LEAVE, "common/give_up", "reentrant/leave", "reentrant/count");
 hash!(
     FENCED,
     "common/given_up",
+    "common/short",
     "common/watermark",
     "fenced/acquire",
     "reentrant/stand",
@@ -71,4 +74,4 @@ hash!(RENEW_NAMED, "permits/renew");
 hash!(GIVE_BACK, "common/give_up", "permits/give_back_keys", "common/number", "permits/look", "permits/give_back");
 hash!(SUPPLY_NAMED, "semaphore/supply_keys", "common/number", "permits/look", "common/supply");
 hash!(COUNT, "common/watermark", "latch/keys", "common/number", "latch/count");
-hash!(TOGETHER, "common/given_up", "common/watermark", "multi/acquire");
+hash!(TOGETHER, "common/given_up", "common/short", "common/watermark", "multi/acquire");
