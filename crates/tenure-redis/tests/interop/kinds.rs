@@ -189,7 +189,8 @@ pub(crate) async fn counts_and_leases_agree() {
         assert!(soon("java looks", java.is_locked()).await.unwrap(), "{kind}");
         assert!(!soon("java looks", java.is_held()).await.unwrap(), "{kind}");
         let left = soon("java looks", java.remain_time_to_live()).await.unwrap();
-        assert!((30_000..=60_000).contains(&left), "{kind}: {left}");
+        // Its end is rounded up to a whole millisecond, and may be looked at in the same one.
+        assert!((30_000..=60_001).contains(&left), "{kind}: {left}");
         assert_eq!(inner.release().await.unwrap(), Release::StillHeld(1));
         outer.release().await.unwrap();
         assert!(!soon("java looks", java.is_locked()).await.unwrap(), "{kind}");
