@@ -151,7 +151,7 @@ impl Builder {
         let card = Card::of_this_process(&self.label);
         let shared = Arc::new(Shared::new(backend, id, card, chores));
         let heeding: Weak<Shared> = Arc::downgrade(&shared);
-        let (hub, port) = Hub::new(&shared.id, shared.clock.clone(), move |notice| {
+        let (hub, port) = Hub::new(&shared.id, shared.clock.clone(), &shared.signals.voices, move |notice| {
             if let Some(shared) = heeding.upgrade() {
                 watchdog::heed(&shared, &notice);
             }

@@ -125,6 +125,11 @@ impl Entry {
         self.lost_token.iter().chain(&self.set_token)
     }
 
+    /// The same, to be cancelled by who gets them.
+    pub(crate) fn take_tokens(&mut self) -> impl Iterator<Item = CancellationToken> + use<> {
+        self.lost_token.take().into_iter().chain(self.set_token.take())
+    }
+
     /// Whether anything is.
     pub(crate) fn has_tokens(&self) -> bool {
         self.tokens().next().is_some()

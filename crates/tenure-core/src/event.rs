@@ -1,14 +1,13 @@
 //! What happens to a client's locks, as it happens, for whoever wants to know.
 
+use crate::bell::Bell;
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
 use std::time::Duration;
 use tenure_kernel::{Claim, Holder, Key, Kind, Token, Vote};
-use tokio::sync::Notify;
 
 /// Something that happened to one lock of this client.
 #[derive(Debug, Clone)]
@@ -184,9 +183,8 @@ impl Events {
     /// No event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            let mut news = pin!(self.0.news.notified());
-            // Registered before the look, so that an event between look and sleep is not missed.
-            news.as_mut().enable();
+            // It hears before the look, so that an event between look and sleep is not missed.
+            let news = self.0.news.rung();
             {
                 let mut heard = self.0.heard();
                 if let Some(event) = heard.events.pop_front() {
@@ -210,7 +208,7 @@ impl Events {
 #[derive(Debug, Default)]
 struct Listener {
     heard: Mutex<Heard>,
-    news: Notify,
+    news: Bell,
 }
 
 #[derive(Debug, Default)]
@@ -229,7 +227,7 @@ impl Listener {
     }
 }
 
-/// Where events come from. To [say](Announcer::say) one runs no code of a subscriber's, to [wake](Announcer::wake) them does.
+/// Where events come from. To say one runs no code of a subscriber's.
 #[derive(Debug, Default)]
 pub(crate) struct Announcer {
     listeners: Mutex<Vec<Weak<Listener>>>,
@@ -256,14 +254,14 @@ impl Announcer {
         Events(listener)
     }
 
-    /// Leaves an event for every subscriber, if there are any; what to say is only worked out then. Says whether somebody is to
-    /// be woken.
-    pub(crate) fn say(&self, event: impl FnOnce() -> Event) -> bool {
+    /// Leaves an event for every subscriber, if there are any; what to say is only worked out then. Returns who is to be woken.
+    pub(crate) fn say(&self, event: impl FnOnce() -> Event) -> Vec<Waker> {
         let listeners = self.listeners();
         if listeners.is_empty() {
-            return false;
+            return Vec::new();
         }
         let event = event();
+        let mut wakers = Vec::new();
         for listener in &listeners {
             let mut heard = listener.heard();
             if heard.events.len() == Listener::MOST {
@@ -271,24 +269,18 @@ impl Announcer {
                 heard.missed += 1;
             }
             heard.events.push_back(event.clone());
+            drop(heard);
+            wakers.extend(listener.news.ring());
         }
-        true
+        wakers
     }
 
-    /// Wakes the subscribers.
-    pub(crate) fn wake(&self) {
-        for listener in self.listeners() {
-            // A waker that panics keeps no other subscriber from being woken.
-            let _ = catch_unwind(AssertUnwindSafe(|| listener.news.notify_waiters()));
-        }
-    }
-}
-
-impl Drop for Announcer {
-    fn drop(&mut self) {
-        for listener in self.listeners() {
+    /// There will be no more. Returns who is to be woken.
+    pub(crate) fn end(&self) -> Vec<Waker> {
+        let end = |listener: Arc<Listener>| {
             listener.heard().ended = true;
-        }
-        self.wake();
+            listener.news.ring()
+        };
+        self.listeners().into_iter().flat_map(end).collect()
     }
 }

@@ -412,6 +412,9 @@ impl Guard {
         let now = self.now();
         let entered = self.hold.last_words(self.entry, now);
         let left = self.hold.leave(self.entry, now, false);
+        if let Left::Lost(..) = left {
+            shared.signals.tell(&self.hold);
+        }
         let is_over = match left {
             Left::Well(leaving) => leaving.left == 0,
             Left::Lost(..) => self.hold.is_over(),

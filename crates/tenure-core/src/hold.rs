@@ -12,6 +12,7 @@ pub use self::loss::Standing;
 use self::state::{Phase, State};
 use crate::agenda::Slot;
 use crate::alive::Living;
+use crate::bell::Bell;
 use crate::entry::{Entry, Terms, deadline};
 use crate::origin::Origin;
 use crate::{Moment, Owner};
@@ -19,7 +20,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, FIRST_ENTRY, Key, Kind, Token};
-use tokio::sync::Notify;
 
 /// What was granted, to whom.
 pub(crate) struct Granted {
@@ -54,9 +54,9 @@ pub(crate) struct Hold {
     pub(crate) origin: Origin,
     state: Mutex<State>,
     /// What the janitor is to tell the store, and has not begun to.
-    untold: Mutex<Option<Leaving>>,
-    /// Tells everyone who waits for a loss to look again; rung by [`signal`](Hold::signal).
-    changed: Notify,
+    unsent: Mutex<Option<Leaving>>,
+    /// Tells everyone who waits for a loss to look again; rung by [`signal`](Hold::signal) alone.
+    changed: Bell,
 }
 
 impl Hold {
@@ -81,11 +81,12 @@ impl Hold {
             unanswered: 0,
             kept: None,
             ghost,
+            untold: Vec::new(),
             scheduled: [None; Slot::ALL],
         };
-        let (state, changed, origin) = (Mutex::new(state), Notify::new(), Origin::here());
-        let untold = Mutex::default();
-        Self { kind, key, claim, living, under, number, token, owner, section, origin, state, untold, changed }
+        let (state, changed, origin) = (Mutex::new(state), Bell::default(), Origin::here());
+        let unsent = Mutex::default();
+        Self { kind, key, claim, living, under, number, token, owner, section, origin, state, unsent, changed }
     }
 
     /// The claims that one under this stands under, outermost first.
@@ -197,5 +198,30 @@ impl Hold {
         }
         state.extend(now, sent, lease);
         state.recover();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::acquire::terms;
+    use crate::alive::Alive;
+
+    /// One that was asked for at this moment.
+    pub(super) fn held(lease: Duration, now: Moment) -> Hold {
+        let key = Key::new("k").unwrap();
+        let (claim, living) = Alive::new().fresh("client", &key, false);
+        let granted = Granted {
+            kind: Kind::Reentrant,
+            key,
+            claim,
+            living: Arc::new(living),
+            under: Vec::new(),
+            owner: None,
+            section: false,
+            ghost: false,
+        };
+        Hold::new(granted, 1, terms(&Options::new().lease(lease)), now)
     }
 }

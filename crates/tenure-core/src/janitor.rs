@@ -94,7 +94,7 @@ impl Chore {
     fn worth(&self) -> Duration {
         match self {
             Self::Leave { hold } => {
-                hold.untold().map_or(Duration::ZERO, |leaving| leaving.lease) + Duration::from_secs(60)
+                hold.unsent().map_or(Duration::ZERO, |leaving| leaving.lease) + Duration::from_secs(60)
             }
             Self::Cancel { lease, .. } => *lease * 4 + Duration::from_secs(60),
         }
@@ -217,7 +217,7 @@ pub(crate) async fn tidy(shared: Arc<Shared>, mut chores: mpsc::UnboundedReceive
 impl Errand {
     /// A lock that is to stay taken for a while is released after its last renewal, which would make it stay for longer.
     fn waits_for_renewal(&self) -> bool {
-        matches!(&self.chore, Chore::Leave { hold } if hold.untold().is_some_and(|leaving| leaving.keep_until.is_some()))
+        matches!(&self.chore, Chore::Leave { hold } if hold.unsent().is_some_and(|leaving| leaving.keep_until.is_some()))
     }
 }
 
@@ -239,7 +239,7 @@ async fn ask(shared: &Shared, errands: Vec<Errand>) -> Vec<(Errand, Moment)> {
     let (mut steps, mut sent) = (Vec::with_capacity(errands.len()), Vec::with_capacity(errands.len()));
     for mut errand in errands {
         if let (Chore::Leave { hold }, None) = (&errand.chore, errand.leaving) {
-            errand.leaving = hold.take_untold();
+            errand.leaving = hold.take_unsent();
         }
         let (kind, key) = errand.chore.lock();
         match errand.chore.operation(errand.leaving, &shared.alive, now) {

@@ -1,9 +1,9 @@
-//! The client's own threads. One renews leases and finishes releases, and runs no code of the application's. The other hears
-//! the store's wake-ups and speaks to the application's tasks.
+//! The client's own threads. One renews leases and finishes releases. The other hears the store's wake-ups, and sees to it that the
+//! application's tasks are told. Neither runs code of the application's: voices do.
 
 use crate::event::Loss;
 use crate::janitor::{self, Chore};
-use crate::report::{keep_apart, report, speak_apart};
+use crate::report::{keep_apart, report};
 use crate::shared::Shared;
 use crate::wakeups::{Port, Pusher};
 use crate::{Error, ErrorKind, watchdog};
@@ -37,10 +37,9 @@ impl Keeper {
         let pusher = port.pusher();
         let signals = Arc::clone(shared);
         let second = run("tenure-signals", shared, pusher.clone(), async move {
-            speak_apart();
-            let (speaks, wakes) = (signals.signals.run(&signals.clock), port.waking());
+            let (tells, voices) = (signals.signals.run(&signals.clock), signals.signals.voices.look_after());
             tokio::select! {
-                () = async { tokio::join!(speaks, wakes, listen(&signals, port)); } => {}
+                () = async { tokio::join!(tells, voices, listen(&signals, port)); } => {}
                 _ = first_ended => {}
             }
         })?;

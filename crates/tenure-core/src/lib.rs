@@ -8,6 +8,7 @@ mod alive;
 mod answers;
 mod backend;
 mod backlog;
+mod bell;
 pub mod blocking;
 mod busy;
 mod card;
@@ -53,6 +54,7 @@ mod signals;
 mod sort;
 mod supply;
 mod unreadable;
+mod voices;
 mod wakeups;
 mod watchdog;
 #[cfg(feature = "serde")]

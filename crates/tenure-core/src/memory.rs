@@ -216,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_is_woken_when_a_claim_leaves_others_in() {
         let (store, key) = (Memory::new(), Key::new("k").unwrap());
-        let (hub, port) = Hub::new("c", Backend::clock(&store), |_| {});
+        let (hub, port) = Hub::new("c", Backend::clock(&store), &Arc::default(), |_| {});
         let listens = store.clone();
         let listening = tokio::spawn(async move { Backend::listen(&listens, port).await });
         let watch = hub.watch(Topic::of(Kind::Reentrant, &key));

@@ -37,7 +37,7 @@ pub fn keep_apart() {
     APART.set(Apart::Wholly);
 }
 
-/// The calling thread is the one that wakes the application's tasks. Its log lines are written by another.
+/// The calling thread is one that wakes the application's tasks. Its log lines are written by another.
 pub(crate) fn speak_apart() {
     APART.set(Apart::Speaks);
 }

@@ -307,7 +307,7 @@ impl Shared {
         if leaving.left == 0 {
             self.unwatch(hold);
         }
-        if hold.tell_later(leaving) {
+        if hold.send_later(leaving) {
             self.later(Chore::Leave { hold: Arc::clone(hold) });
         }
     }

@@ -1,14 +1,13 @@
-//! The client's thread that speaks to the application's tasks: it wakes those who wait for a lock or for a loss, cancels
-//! their tokens and sends them events.
+//! What is told to the application's tasks: losses, also at their deadlines, and events.
 //!
-//! Whoever wakes a task runs code of the application's, its wakers. They may block or panic, so the thread that renews leases
-//! leaves all of this to this one.
+//! Whoever wakes a task runs code of the application's, its wakers. They may block or panic, so that neither the thread that renews
+//! leases nor the one that sees to deadlines does: [`Voices`] do.
 
 use crate::agenda::{Agenda, Slot};
 use crate::event::{Announcer, Event, Events};
 use crate::hold::Hold;
+use crate::voices::{About, Voices, Word};
 use crate::{Clock, Moment};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -19,11 +18,10 @@ pub(crate) struct Signals {
     deadlines: Agenda,
     untold: Mutex<Vec<Arc<Hold>>>,
     events: Announcer,
-    /// Whether subscribers are to be woken.
-    news: AtomicBool,
-    /// Tells whoever closes the client to look again; rung by this thread too.
-    pub(crate) settling: Notify,
+    /// Tells whoever closes the client to look again.
+    pub(crate) settling: Arc<Notify>,
     settles: AtomicBool,
+    pub(crate) voices: Arc<Voices>,
 }
 
 impl Signals {
@@ -32,9 +30,9 @@ impl Signals {
             deadlines: Agenda::new(Slot::Deadline),
             untold: Mutex::default(),
             events: Announcer::default(),
-            news: AtomicBool::new(false),
-            settling: Notify::new(),
+            settling: Arc::default(),
             settles: AtomicBool::new(false),
+            voices: Arc::default(),
         }
     }
 
@@ -60,9 +58,7 @@ impl Signals {
 
     /// Sends an event, if anybody listens; what to send is only worked out then.
     pub(crate) fn say(&self, event: impl FnOnce() -> Event) {
-        if self.events.say(event) && !self.news.swap(true, Ordering::AcqRel) {
-            self.deadlines.bell.notify_one();
-        }
+        self.voices.wake(About::News, self.events.say(event));
     }
 
     /// Less is left of the client than before, which whoever closes it waits for.
@@ -74,6 +70,11 @@ impl Signals {
 
     pub(crate) fn subscribe(&self) -> Events {
         self.events.subscribe()
+    }
+
+    /// Tells those who wait for this hold, here and now.
+    pub(crate) fn tell_now(&self, hold: &Hold, now: Moment) {
+        self.voices.say(About::Loss, hold.signal(now));
     }
 
     /// Tells all there is to tell, until dropped.
@@ -90,7 +91,6 @@ impl Signals {
         }
     }
 
-    /// Losses first: they are what somebody must act upon.
     fn tell_all(&self, clock: &Clock) {
         loop {
             let now = clock.now();
@@ -99,24 +99,28 @@ impl Signals {
                 self.deadlines.remove(&hold);
                 holds.push(hold);
             }
-            // Taken back before they are woken: what is said meanwhile rings again.
-            let (news, settles) = (self.news.swap(false, Ordering::AcqRel), self.settles.swap(false, Ordering::AcqRel));
-            if holds.is_empty() && !news && !settles {
+            // Taken back before anybody is woken: what settles meanwhile rings again.
+            let settles = self.settles.swap(false, Ordering::AcqRel);
+            if holds.is_empty() && !settles {
                 return;
             }
             for hold in holds {
-                hold.signal(now);
+                self.tell_now(&hold, now);
                 // It was renewed meanwhile, or another entry of it lasts longer.
                 if hold.has_tokens() {
                     self.watch(&hold, now);
                 }
             }
             if settles {
-                let _ = catch_unwind(AssertUnwindSafe(|| self.settling.notify_waiters()));
-            }
-            if news {
-                self.events.wake();
+                self.voices.say(About::News, [Word::Ring(Arc::clone(&self.settling))]);
             }
         }
+    }
+}
+
+impl Drop for Signals {
+    /// Subscribers hear that there will be no more.
+    fn drop(&mut self) {
+        self.voices.wake(About::News, self.events.end());
     }
 }

@@ -1,9 +1,10 @@
 //! The wake-up hub: which keys this client waits for, and who is to be woken when the store says something.
 
+use crate::bell::{Bell, wake_each};
 use crate::report::must_not_wake;
+use crate::voices::{About, Voices};
 use crate::{Clock, Loss};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_kernel::{Claim, Key, Kind};
@@ -131,12 +132,6 @@ impl Port {
         (ports, telling)
     }
 
-    /// What wakes those whom a thread that leases depend on has something to say to; runs where the application's tasks are woken.
-    pub(crate) fn waking(&self) -> impl Future<Output = ()> + Send + use<> {
-        let hub = Arc::clone(&self.hub);
-        async move { hub.wake().await }
-    }
-
     /// The handle to speak by.
     pub fn pusher(&self) -> Pusher {
         Pusher(Arc::clone(&self.hub), self.part)
@@ -227,9 +222,8 @@ pub(crate) struct Hub {
     expecting: Mutex<HashMap<Claim, Arc<Signal>>>,
     interests: mpsc::UnboundedSender<Interest>,
     idle: Notify,
-    /// Those who are to be woken by the client's own thread.
-    unwoken: Mutex<Vec<Arc<Signal>>>,
-    bell: Notify,
+    /// Who wakes those whom the calling thread may not.
+    voices: Arc<Voices>,
     on_notice: OnNotice,
 }
 
@@ -249,6 +243,7 @@ impl Hub {
     pub(crate) fn new(
         client: &str,
         clock: Clock,
+        voices: &Arc<Voices>,
         on_notice: impl Fn(Notice) + Send + Sync + 'static,
     ) -> (Arc<Self>, Port) {
         let (interests, wanted) = mpsc::unbounded_channel();
@@ -259,8 +254,7 @@ impl Hub {
             expecting: Mutex::default(),
             interests,
             idle: Notify::new(),
-            unwoken: Mutex::default(),
-            bell: Notify::new(),
+            voices: Arc::clone(voices),
             on_notice: Box::new(on_notice),
         });
         let port = Port { hub: Arc::clone(&hub), part: 0, interests: wanted };
@@ -347,38 +341,15 @@ impl Hub {
         }
     }
 
-    /// Wakes those who wait, unless the calling thread may not: then the client's own thread does.
+    /// Wakes those who wait, unless the calling thread may not: then others do.
     fn set(&self, signal: &Arc<Signal>, change: impl Fn(&mut SignalState)) {
         change(&mut signal.state.lock().unwrap_or_else(PoisonError::into_inner));
-        if must_not_wake() {
-            let mut unwoken = self.unwoken();
-            // Once is enough, and the thread that wakes may hang.
-            if !unwoken.iter().any(|other| Arc::ptr_eq(other, signal)) {
-                unwoken.push(Arc::clone(signal));
-                self.bell.notify_one();
-            }
-        } else {
-            signal.wake();
-        }
-    }
-
-    /// Wakes all whom others may not, until dropped.
-    async fn wake(&self) {
-        loop {
-            let unwoken = std::mem::take(&mut *self.unwoken());
-            for signal in &unwoken {
-                signal.wake();
-            }
-            self.bell.notified().await;
-        }
+        let wakers = signal.changed.ring();
+        if must_not_wake() { self.voices.wake(About::News, wakers) } else { wake_each(wakers) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Topic, Watched>> {
         self.signals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn unwoken(&self) -> MutexGuard<'_, Vec<Arc<Signal>>> {
-        self.unwoken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn expecting(&self) -> MutexGuard<'_, HashMap<Claim, Arc<Signal>>> {
@@ -389,7 +360,7 @@ impl Hub {
 #[derive(Default)]
 struct Signal {
     state: Mutex<SignalState>,
-    changed: Notify,
+    changed: Bell,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -405,17 +376,10 @@ impl Signal {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self) {
-        // A waker that panics keeps nobody else from hearing.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.changed.notify_waiters()));
-    }
-
     async fn until(&self, wanted: impl Fn(SignalState) -> bool) {
         loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            // Registered before the look, so that a change between look and sleep is not missed.
-            changed.as_mut().enable();
+            // It hears before the look, so that a change between look and sleep is not missed.
+            let changed = self.changed.rung();
             if wanted(self.get()) {
                 return;
             }

@@ -12,7 +12,6 @@ use crate::wakeups::Notice;
 use crate::{Applied, Batch, Moment, Options, Step, StoreError, StoreErrorKind};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_kernel::{Operation, Outcome};
@@ -220,7 +219,7 @@ pub(crate) fn abandon(shared: &Shared, why: Loss) -> usize {
     for hold in &holds {
         shared.unwatch(hold);
         // Here and now: the thread that would do it may be the one that died.
-        let _ = catch_unwind(AssertUnwindSafe(|| hold.signal(now)));
+        shared.signals.tell_now(hold, now);
         shared.say_lost(hold, why);
     }
     holds.len()

@@ -81,7 +81,11 @@ impl Drop for Entering<'_> {
         if !self.armed || !shared.origin.is_here() {
             return;
         }
-        match self.hold.leave(self.entry, shared.clock.now(), self.sent) {
+        let left = self.hold.leave(self.entry, shared.clock.now(), self.sent);
+        if let Left::Lost(..) = left {
+            shared.signals.tell(self.hold);
+        }
+        match left {
             Left::Well(leaving) | Left::Lost(_, Some(leaving)) => shared.leave_later(self.hold, leaving),
             Left::Lost(_, None) => {}
         }

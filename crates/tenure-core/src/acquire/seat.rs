@@ -7,21 +7,20 @@
 use super::again::{Again, Schedule};
 use super::wait::Wait;
 use super::{Contended, Patience};
+use crate::bell::{Bell, wake_each};
 use crate::event::WaitEnd;
 use crate::inner::Inner;
 use crate::{Error, ErrorKind, Options, Owner, scope};
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_kernel::{Key, Kind};
-use tokio::sync::Notify;
 
 /// The seats of all that an owner holds of one lock.
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
     room: Mutex<Room>,
     /// Rung when somebody leaves.
-    left: Notify,
+    left: Bell,
 }
 
 /// Which seats are taken, and who waits for one.
@@ -53,7 +52,7 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.seats.lock().taken.retain(|taken| taken.number != self.number);
-        self.seats.left.notify_waiters();
+        wake_each(self.seats.left.ring());
     }
 }
 
@@ -175,9 +174,8 @@ async fn wait_for_seat(
     let asking = Asking { seats, wish: Wish { number, reads: kind == Kind::Read, around: scope::seats() } };
     let mut schedule = Schedule::new(options.retry);
     loop {
-        let mut changed = pin!(seats.left.notified());
-        // Registered before the look, so that whoever leaves between look and sleep is not missed.
-        changed.as_mut().enable();
+        // It hears before the look, so that whoever leaves between look and sleep is not missed.
+        let changed = seats.left.rung();
         match asking.ask() {
             Answer::Seated => return Ok(Ok(Seat { seats: Arc::clone(seats), number })),
             Answer::Wait => {}

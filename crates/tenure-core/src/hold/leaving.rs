@@ -7,7 +7,6 @@ use crate::event::Loss;
 use std::sync::PoisonError;
 use std::time::Duration;
 use tenure_kernel::{Cancelled, FIRST_ENTRY};
-use tokio_util::sync::CancellationToken;
 
 /// What leaving means for the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +72,8 @@ pub(crate) enum Left {
 }
 
 impl Hold {
-    /// One entry goes; `ghost` if its own request is unanswered.
+    /// One entry goes; `ghost` if its own request is unanswered. If it was lost, those who wait for that are to be
+    /// [told](crate::signals::Signals::tell): not here, for a drop neither blocks nor panics, and their wakers may.
     pub(crate) fn leave(&self, number: u32, now: Moment, ghost: bool) -> Left {
         let mut state = self.lock();
         let over = match state.phase {
@@ -81,7 +81,7 @@ impl Hold {
             Phase::Released => Some(Loss::LeaseEnded),
             Phase::Held | Phase::Jeopardy => (now >= state.deadline).then(|| state.why_it_ends(now)),
         };
-        let entry = match state.entries.iter().position(|entry| entry.number == number) {
+        let mut entry = match state.entries.iter().position(|entry| entry.number == number) {
             Some(at) => state.entries.remove(at),
             None => return Left::Lost(over.unwrap_or(Loss::LeaseEnded), None),
         };
@@ -94,38 +94,35 @@ impl Hold {
                 afterthought = state.afterthought();
                 state.lose(why);
             }
-            drop(state);
-            // Out of the hold, the entry would not be signalled.
-            entry.tokens().for_each(CancellationToken::cancel);
-            self.changed.notify_waiters();
+            // Out of the hold, the entry is not told of.
+            state.untold.extend(entry.take_tokens());
             return Left::Lost(why, afterthought);
         }
         let cancel = ghost.then_some(GivenUp { entry: number, lease: entry.terms.lease });
         let leaving = state.leaving(now, cancel);
         if !ghost && now >= entry.deadline(state.deadline) {
-            drop(state);
-            entry.tokens().for_each(CancellationToken::cancel);
+            state.untold.extend(entry.take_tokens());
             return Left::Lost(entry.why_it_ends(now), Some(leaving));
         }
         Left::Well(leaving)
     }
 
     /// Leaves something for the janitor to tell the store. Says whether it is the first since the janitor looked.
-    pub(crate) fn tell_later(&self, leaving: Leaving) -> bool {
-        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = untold.is_none();
-        *untold = Some(untold.map_or(leaving, |before| before.and(leaving)));
+    pub(crate) fn send_later(&self, leaving: Leaving) -> bool {
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = unsent.is_none();
+        *unsent = Some(unsent.map_or(leaving, |before| before.and(leaving)));
         first
     }
 
     /// What is to be told; from here on, it is the caller who tells it.
-    pub(crate) fn take_untold(&self) -> Option<Leaving> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_unsent(&self) -> Option<Leaving> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What is to be told.
-    pub(crate) fn untold(&self) -> Option<Leaving> {
-        *self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn unsent(&self) -> Option<Leaving> {
+        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the last entry left well.
@@ -163,5 +160,42 @@ impl Hold {
     /// Whether every guard of it is gone.
     pub(crate) fn is_deserted(&self) -> bool {
         self.lock().entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use crate::hold::tests::held;
+    use crate::voices::Word;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Wake, Waker};
+    use tokio_util::sync::CancellationToken;
+
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("this panic is part of the case");
+        }
+    }
+
+    /// A guard that is dropped may be the first to see that its lease is over.
+    #[test]
+    fn who_leaves_a_hold_that_is_over_calls_no_waker_and_those_who_wait_are_told_by_others() {
+        let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
+        let (hold, token) = (held(lease, now), CancellationToken::new());
+        hold.lock().entry_mut(FIRST_ENTRY).unwrap().lost_token = Some(token.clone());
+        let waker = Waker::from(Arc::new(Panics));
+        let mut context = Context::from_waker(&waker);
+        let (mut cancelled, mut changed) = (pin!(token.cancelled()), pin!(hold.changed.rung()));
+        assert!(cancelled.as_mut().poll(&mut context).is_pending() && changed.as_mut().poll(&mut context).is_pending());
+        let later = now.plus(lease * 2);
+        assert_eq!(hold.leave(FIRST_ENTRY, later, false), Left::Lost(Loss::LeaseEnded, None));
+        let told: Vec<Word> = hold.signal(later).collect();
+        assert!(matches!(*told, [Word::Cancel(_), Word::Wake(_)]), "{} are told", told.len());
     }
 }

@@ -5,9 +5,8 @@ use super::state::Phase;
 use crate::entry::Entry;
 use crate::event::Loss;
 use crate::shared::Shared;
+use crate::voices::Word;
 use crate::{Error, Moment};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -62,9 +61,8 @@ impl Hold {
     /// Resolves when one entry is lost. At its deadline it does so by a timer of the caller's, whatever the client's threads do.
     pub(crate) async fn lost(self: &Arc<Self>, entry: u32, shared: &Shared) -> Loss {
         loop {
-            let mut changed = pin!(self.changed.notified());
-            // Registered before the look, so that a loss between look and sleep is not missed.
-            changed.as_mut().enable();
+            // It hears before the look, so that a loss between look and sleep is not missed.
+            let changed = self.changed.rung();
             let now = shared.clock.now();
             if let Standing::Lost(why) = self.standing(entry, now) {
                 return why;
@@ -82,16 +80,12 @@ impl Hold {
         }
     }
 
-    /// Tells those who wait for this hold to look again, and cancels the tokens of entries that are over. This runs wakers of
-    /// the application's, and is not for the thread that renews.
-    pub(crate) fn signal(&self, now: Moment) {
-        // A waker that panics keeps nobody else from being told.
-        let tell = |told: &dyn Fn()| drop(catch_unwind(AssertUnwindSafe(told)));
+    /// Tells those who wait for this hold to look again, and has the tokens of entries that are over cancelled: by others, for all
+    /// of these run code of the application's.
+    pub(crate) fn signal(&self, now: Moment) -> impl Iterator<Item = Word> + use<> {
         let tokens = self.lock().tokens_of_lost(now);
-        for token in tokens {
-            tell(&|| token.cancel());
-        }
-        tell(&|| self.changed.notify_waiters());
+        let wakers = self.changed.ring();
+        tokens.into_iter().map(Word::Cancel).chain(wakers.into_iter().map(Word::Wake))
     }
 
     /// When the next entry is over, of those that still are valid.

@@ -6,7 +6,6 @@ use super::state::Phase;
 use crate::agenda::Slot;
 use crate::event::Loss;
 use crate::{Clock, Moment};
-use std::pin::pin;
 use std::time::Duration;
 
 /// What is due for a hold.
@@ -119,9 +118,8 @@ impl Hold {
     /// for a while would make it stay for a whole lease: the store does not tell what is kept from what is held.
     pub(crate) async fn until_renewal_ends(&self, clock: &Clock, latest: Moment) {
         loop {
-            let mut changed = pin!(self.changed.notified());
-            // Registered before the look, so that an end between look and sleep is not missed.
-            changed.as_mut().enable();
+            // It hears before the look, so that an end between look and sleep is not missed.
+            let changed = self.changed.rung();
             if !self.lock().renewing || clock.now() >= latest {
                 return;
             }
@@ -158,31 +156,13 @@ impl Hold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acquire::terms;
-    use crate::alive::Alive;
-    use crate::hold::Granted;
-    use crate::{Clock, Options};
-    use std::sync::Arc;
-    use tenure_kernel::{Key, Kind};
+    use crate::hold::tests::held;
 
     /// What the store said of the hold before the doubt came does not settle it.
     #[test]
     fn a_doubt_that_comes_while_the_store_is_asked_is_asked_about_again() {
         let (now, lease) = (Clock::system().now(), Duration::from_secs(60));
-        let key = Key::new("k").unwrap();
-        let (claim, living) = Alive::new().fresh("client", &key, false);
-        let granted = Granted {
-            kind: Kind::Reentrant,
-            key,
-            claim,
-            living: Arc::new(living),
-            under: Vec::new(),
-            owner: None,
-            section: false,
-            ghost: false,
-        };
-        let terms = terms(&Options::new().lease(lease));
-        let hold = Hold::new(granted, 1, terms, now);
+        let hold = held(lease, now);
         hold.doubt(now);
         assert!(hold.due(now, now).renew.is_some());
         hold.doubt(now);

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) kept: Option<Moment>,
     /// A request for the claim is still unanswered and might arrive late: the last release leaves a tombstone.
     pub(super) ghost: bool,
+    /// The tokens of entries that left when they were over.
+    pub(super) untold: Vec<CancellationToken>,
     /// When each agenda has it down; kept here so that an agenda need not look it up.
     pub(super) scheduled: [Option<Moment>; Slot::ALL],
 }
@@ -109,7 +111,8 @@ impl State {
     pub(super) fn tokens_of_lost(&mut self, now: Moment) -> Vec<CancellationToken> {
         let deadline = self.deadline;
         let over = self.entries.iter_mut().filter(|entry| entry.lost.is_some() || now >= entry.deadline(deadline));
-        over.flat_map(|entry| [entry.lost_token.take(), entry.set_token.take()]).flatten().collect()
+        let tokens = over.flat_map(Entry::take_tokens);
+        tokens.chain(self.untold.drain(..)).collect()
     }
 
     /// Until when the store is to keep the lock taken, whoever leaves before.

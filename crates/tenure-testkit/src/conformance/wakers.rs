@@ -1,9 +1,9 @@
-//! Wakers of the application's that hang: no lock that is renewed is lost by that.
+//! Wakers of the application's that hang: no lock that is renewed is lost by that, and nobody is told late of one that is.
 //!
 //! Whoever answers a task, or calls it, runs its waker. If that is a thread that leases depend on, they depend on the waker. One
 //! that panics is no case here: where a worker of tokio's calls it, tokio aborts the process.
 
-use super::bench::{Bench, renewed};
+use super::bench::{Bench, renewed, unrenewed};
 use super::case::cases;
 use super::waiting::{eventually, heard, soon};
 use std::pin::pin;
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 cases!("wakers":
     one_that_hangs_when_its_task_is_answered_costs_nobody_a_lock,
     one_that_hangs_when_its_task_is_called_costs_nobody_a_lock,
+    one_that_hangs_when_its_token_is_cancelled_keeps_nobody_from_being_told,
 );
 
 const LEASE: Duration = Duration::from_secs(1);
@@ -150,4 +151,24 @@ async fn one_that_hangs_when_its_task_is_called_costs_nobody_a_lock(bench: &Benc
     tokio::join!(stays(&theirs), stays(&ours));
     hostile.hangs(false);
     soon("it gets in after all", waiting).await.unwrap().release().await.unwrap();
+}
+
+async fn one_that_hangs_when_its_token_is_cancelled_keeps_nobody_from_being_told(bench: &Bench) {
+    let (client, rival, hostile) = (bench.client().await, bench.client().await, Hostile::new());
+    let hangs = healthy(bench, &client, "hangs").await;
+    let ours = healthy(bench, &client, "ours").await;
+    let cancelled = hostile.drive(hangs.cancellation_token().cancelled_owned());
+    hostile.sleeps().await;
+    hostile.hangs(true);
+    rival.lock_of(bench.kind(), &bench.key("hangs")).unwrap().force_release().await.unwrap();
+    hostile.has_hung().await;
+    // Meanwhile, another is lost, and that is heard of.
+    let lock = client.lock_of(bench.kind(), &bench.key("short")).unwrap();
+    let mut events = client.events();
+    let short = lock.lock_with(unrenewed(500)).await.unwrap();
+    soon("its token is cancelled", short.cancellation_token().cancelled_owned()).await;
+    heard(&mut events, "it is lost", |what| matches!(what, What::Lost { .. })).await;
+    stays(&ours).await;
+    hostile.hangs(false);
+    soon("the one that hung goes on", cancelled).await.unwrap();
 }
