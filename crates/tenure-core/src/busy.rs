@@ -18,6 +18,12 @@ struct Seen {
     warned: Option<Moment>,
 }
 
+impl Seen {
+    fn may_warn(&self, now: Moment, within: Duration) -> bool {
+        self.warned.is_none_or(|warned| now.since(warned) >= within)
+    }
+}
+
 /// Who waits asks at least once a second.
 const KEPT: Duration = Duration::from_secs(60);
 /// What was seen so long before is still worth telling.
@@ -56,14 +62,20 @@ impl Busy {
 
     /// Whether one who has waited for long is to be warned of: nobody else was within this time.
     pub(crate) fn is_to_be_warned_of(&self, key: &Key, now: Moment, within: Duration) -> bool {
+        // Where nobody was told that it is busy the store is silent, of which others speak.
+        self.lock().get(key).is_some_and(|seen| seen.may_warn(now, within))
+    }
+
+    /// The same of one whose warning is about to be written: from now on, others were warned of.
+    pub(crate) fn warns(&self, key: &Key, now: Moment, within: Duration) -> bool {
         let mut all = self.lock();
-        // Nobody was told that it is busy: the store is silent, of which others speak.
-        let Some(seen) = all.get_mut(key) else { return false };
-        let is_first = seen.warned.is_none_or(|warned| now.since(warned) >= within);
-        if is_first {
+        // What was seen long ago may be forgotten since.
+        let Some(seen) = all.get_mut(key) else { return true };
+        let may = seen.may_warn(now, within);
+        if may {
             seen.warned = Some(now);
         }
-        is_first
+        may
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Seen>> {

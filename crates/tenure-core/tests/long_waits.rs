@@ -132,6 +132,25 @@ async fn who_waits_in_the_queue_of_its_client_is_written_of_as_soon_as_it_says()
     assert_eq!(waits.warning().await.0["key"], "a");
 }
 
+/// The one that was written of first may have given up since: then nobody would hear of the one that waits for ever.
+#[tokio::test]
+async fn the_others_who_wait_for_it_are_written_of_later() {
+    let clock = ManualClock::new();
+    let client = Client::new(Memory::with_clock(clock.clone())).unwrap();
+    let _held = hold(&client, "a").await.unwrap();
+    let (mut waits, mut events) = (Waits::new(), client.events());
+    for _ in 0..2 {
+        waits.wait(client.lock("a").unwrap(), Options::new());
+    }
+    for _ in 0..2 {
+        while !matches!(events.next().await.unwrap().what, What::Waiting { .. }) {}
+    }
+    for _ in 0..2 {
+        clock.advance(Options::LONG_WAIT);
+        assert_eq!(waits.warning().await.0["key"], "a");
+    }
+}
+
 #[tokio::test]
 async fn who_waits_to_write_among_readers_is_written_of_as_soon_as_its_guard_says() {
     let client = Client::new(Memory::new()).unwrap();

@@ -4,10 +4,12 @@ use crate::event::{WaitEnd, What};
 use crate::inner::Inner;
 use crate::lock::ASK_WHO;
 use crate::{Moment, Options, Owner};
-use std::convert::Infallible;
+use futures_util::future::BoxFuture;
 use std::fmt::Write;
-use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tenure_kernel::{Busy, Claim, Counting, Holder, Key, Kind, Operation, Outcome};
 
@@ -22,10 +24,19 @@ pub(crate) struct Wait<'a> {
     owner: Option<Owner>,
     began: Moment,
     warn_after: Duration,
-    warned: AtomicBool,
+    warning: Mutex<Warning<'a>>,
     /// As whom we wait, once we do.
     claim: Option<Claim>,
     end: WaitEnd,
+}
+
+/// What becomes of the warning of a wait that is long. It goes on from where it was whenever somebody waits: who asks often would
+/// never see the end of a look at the holder otherwise.
+enum Warning<'a> {
+    /// Nobody has waited so far, and most never do.
+    None,
+    UnderWay(BoxFuture<'a, ()>),
+    Written,
 }
 
 impl<'a> Wait<'a> {
@@ -37,9 +48,9 @@ impl<'a> Wait<'a> {
         began: Moment,
     ) -> Self {
         // Until something else is known of it, it was given up.
-        let (warned, claim, end) = (AtomicBool::new(false), None, WaitEnd::Cancelled);
+        let (warning, claim, end) = (Mutex::new(Warning::None), None, WaitEnd::Cancelled);
         let (warn_after, owner) = (options.warn_waiting_after, owner.cloned());
-        Self { client, kind, key, owner, began, warn_after, warned, claim, end }
+        Self { client, kind, key, owner, began, warn_after, warning, claim, end }
     }
 
     /// Subscribers hear once that this claim waits. Of a store that has not been asked yet, what others of this client were
@@ -62,8 +73,13 @@ impl<'a> Wait<'a> {
     pub(crate) fn begin_unknown(&mut self) {
         let shared = &self.client.shared;
         shared.busy.is_ours(self.key, shared.clock.now());
+        self.begin_unanswered();
+    }
+
+    /// The same for one whom a silent store has told nothing.
+    pub(crate) fn begin_unanswered(&mut self) {
         if self.claim.is_none() {
-            let (claim, _) = shared.fresh_claim(self.key, false);
+            let (claim, _) = self.client.shared.fresh_claim(self.key, false);
             self.begin(&claim, None);
         }
     }
@@ -75,27 +91,68 @@ impl<'a> Wait<'a> {
 
     /// Waits, and warns when that takes long.
     pub(crate) async fn endure<T>(&self, waiting: impl Future<Output = T>) -> T {
-        let warning = async {
-            if !self.warned.load(Ordering::Relaxed) {
-                self.client.shared.clock.sleep_until(self.began.plus(self.warn_after)).await;
-                self.warned.store(true, Ordering::Relaxed);
-                self.warn().await;
+        let mut waiting = pin!(waiting);
+        poll_fn(|context| {
+            let outcome = waiting.as_mut().poll(context);
+            if outcome.is_pending() {
+                self.go_on_warning(context);
             }
-            pending::<Infallible>().await
-        };
-        tokio::select! {
-            biased;
-            outcome = waiting => outcome,
-            never = warning => match never {},
+            outcome
+        })
+        .await
+    }
+
+    fn go_on_warning(&self, context: &mut Context<'_>) {
+        // Nobody else ever has it: it is there to be polled by one who has but a reference.
+        let mut warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Warning::None = *warning {
+            let (client, kind, key, owner) = (self.client, self.kind, self.key, self.owner.clone());
+            let long = Long { client, kind, key, owner, began: self.began, warn_after: self.warn_after };
+            *warning = Warning::UnderWay(Box::pin(async move { long.warn().await }));
+        }
+        if let Warning::UnderWay(under_way) = &mut *warning
+            && let Poll::Ready(()) = under_way.as_mut().poll(context)
+        {
+            *warning = Warning::Written;
+        }
+    }
+}
+
+/// One that may be long.
+struct Long<'a> {
+    client: &'a Inner,
+    kind: Kind,
+    key: &'a Key,
+    owner: Option<Owner>,
+    began: Moment,
+    warn_after: Duration,
+}
+
+impl Long<'_> {
+    /// Warns when it is long. Of all that wait for the same lock for long, one at a time is written of: the others look again later,
+    /// for the one that was may have given up meanwhile.
+    async fn warn(self) {
+        let clock = &self.client.shared.clock;
+        let mut at = self.began;
+        loop {
+            at = at.plus(self.warn_after).max(clock.now());
+            clock.sleep_until(at).await;
+            if self.client.shared.busy.is_to_be_warned_of(self.key, clock.now(), self.warn_after) && self.look().await {
+                return;
+            }
+            at = at.max(clock.now());
         }
     }
 
-    /// Of all that wait for the same lock for long, one at a time is written of.
-    async fn warn(&self) {
+    /// Whether it may be written now. Another may have been while the holder was looked at.
+    fn is_first(&self) -> bool {
         let shared = &self.client.shared;
-        if !shared.busy.is_to_be_warned_of(self.key, shared.clock.now(), self.warn_after) {
-            return;
-        }
+        shared.busy.warns(self.key, shared.clock.now(), self.warn_after)
+    }
+
+    /// Looks who holds the lock, and writes of it; whether it did.
+    async fn look(&self) -> bool {
+        let shared = &self.client.shared;
         if self.kind == Kind::Latch {
             return self.speak_of_latch().await;
         }
@@ -120,18 +177,25 @@ impl<'a> Wait<'a> {
             "if its holder waits for one of the locks that are held here, neither goes on: take locks in one order everywhere, \
              or together (`Client::multi`)"
         };
+        if !self.is_first() {
+            return false;
+        }
         let waited = shared.clock.now().since(self.began);
         tracing::warn!(key = %self.key, kind = %self.kind, ?waited, holder, held_here = held, "long wait for a lock: {advice}");
+        true
     }
 
     /// A latch says nothing of how long it takes to open, so that this is no warning.
-    async fn speak_of_latch(&self) {
+    async fn speak_of_latch(&self) -> bool {
         let shared = &self.client.shared;
         let look = Operation::Count(Counting::Look);
         let left = match shared.apply(self.kind, self.key, &look, ASK_WHO).await {
             Ok(Outcome::Latch(latch)) => Some(latch.count),
             _ => None,
         };
+        if !self.is_first() {
+            return false;
+        }
         let (waited, held) = (shared.clock.now().since(self.began), self.held_here());
         tracing::info!(
             key = %self.key,
@@ -142,6 +206,7 @@ impl<'a> Wait<'a> {
             "long wait for a latch: look whether those who are to count it down still run, and whether they wait for a lock that is \
              held here; `Latch::set` and `Latch::delete` mend its count"
         );
+        true
     }
 
     /// Whether a holder is this very process, and what people know it by.
