@@ -66,34 +66,41 @@ pub enum Release {
 }
 
 impl Guard {
-    pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: Arc<Hold>, sent: Moment) -> Self {
-        // A section's is found by what is inside it.
-        if !hold.section {
-            client.remember(&hold);
-        }
-        client.shared.agenda.add(&hold, sent);
-        if client.shared.is_dead() {
-            // The watchdog died between the grant and here, and has not seen this hold.
-            crate::watchdog::lose(&client.shared, &hold, Loss::WatchdogDied);
-        }
-        client.shared.say(&hold, || What::Acquired { token: hold.token });
-        if let Some(why) = client.shared.was_lost(&hold.claim) {
-            crate::watchdog::lose(&client.shared, &hold, why);
-        }
-        Self::new(client, hold, FIRST_ENTRY)
+    /// The span of a guard. A subscriber of the application's hears of it, and may panic: what is to be undone then must not have been
+    /// handed over yet.
+    pub(crate) fn span(key: &Key, claim: &Claim, token: Token) -> tracing::Span {
+        tracing::info_span!("tenure.hold", %key, %claim, token)
     }
 
-    pub(crate) fn of_entry(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
+    pub(crate) fn of_new_hold(client: &Arc<Inner>, hold: &Arc<Hold>, sent: Moment, span: tracing::Span) -> Self {
+        // First: from here on, whatever panics, it is left.
+        let guard = Self::new(client, Arc::clone(hold), FIRST_ENTRY, span);
+        // A section's is found by what is inside it.
+        if !hold.section {
+            client.remember(hold);
+        }
+        client.shared.agenda.add(hold, sent);
+        if client.shared.is_dead() {
+            // The watchdog died between the grant and here, and has not seen this hold.
+            crate::watchdog::lose(&client.shared, hold, Loss::WatchdogDied);
+        }
+        client.shared.say(hold, || What::Acquired { token: hold.token });
+        if let Some(why) = client.shared.was_lost(&hold.claim) {
+            crate::watchdog::lose(&client.shared, hold, why);
+        }
+        guard
+    }
+
+    pub(crate) fn of_entry(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32, span: tracing::Span) -> Self {
         if hold.section {
             // It may live for longer than the section.
             client.remember(&hold);
         }
         client.shared.say(&hold, || What::Acquired { token: hold.token });
-        Self::new(client, hold, entry)
+        Self::new(client, hold, entry, span)
     }
 
-    fn new(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32) -> Self {
-        let span = tracing::info_span!("tenure.hold", key = %hold.key, claim = %hold.claim, token = hold.token);
+    fn new(client: &Arc<Inner>, hold: Arc<Hold>, entry: u32, span: tracing::Span) -> Self {
         Self { client: Arc::clone(client), hold, entry, armed: true, seat: None, _span: span }
     }
 

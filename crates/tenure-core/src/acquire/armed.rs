@@ -94,6 +94,8 @@ impl<'a> Armed<'a> {
 
     pub(super) fn into_guard(mut self, token: u64, options: &Options, whose: Whose, sent: Moment) -> Guard {
         let Whose { owner, section } = whose;
+        // Before the claim is disarmed: nobody would ever release a lock that is renewed without a guard.
+        let span = Guard::span(self.key, &self.claim, token);
         let granted = Granted {
             kind: self.kind,
             key: self.key.clone(),
@@ -106,7 +108,7 @@ impl<'a> Armed<'a> {
         };
         let hold = Arc::new(Hold::new(granted, token, terms(options), sent));
         (self.has, self.ghost) = (Has::Nothing, false);
-        Guard::of_new_hold(self.client, hold, sent)
+        Guard::of_new_hold(self.client, &hold, sent, span)
     }
 }
 

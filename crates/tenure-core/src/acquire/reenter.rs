@@ -45,8 +45,10 @@ pub(crate) async fn reenter(
                         StoreError::new(StoreErrorKind::Unreachable, "the store answers later than the lease lasts");
                     return Err(Error::from_store(Some(&hold.key), slow));
                 }
+                // Before it is disarmed: nobody would ever leave an entry without a guard.
+                let span = Guard::span(&hold.key, &hold.claim, hold.token);
                 entering.armed = false;
-                return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry)));
+                return Ok(Some(Guard::of_entry(client, Arc::clone(hold), entry, span)));
             }
             Ok(_) => {
                 hold.answered();
