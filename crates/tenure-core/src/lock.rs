@@ -331,7 +331,7 @@ impl Lock {
                 }
                 for holder in &sight.holders {
                     tracing::warn!(key = %self.key, claim = %holder.claim, "lock released by force");
-                    shared.say_of((self.kind, &self.key), &holder.claim, || What::Forced { holder: holder.clone() });
+                    shared.say_of((sight.kind, &self.key), &holder.claim, || What::Forced { holder: holder.clone() });
                 }
                 Ok(Held::of(&self.client, self.key.clone(), sight, &mut cards).await)
             }
