@@ -32,7 +32,7 @@ pub enum What {
         /// Its fencing token.
         token: Token,
     },
-    /// Somebody else holds the lock, or comes first; we wait.
+    /// Somebody else holds the lock, or comes first, or the store is silent; we wait.
     Waiting {
         /// Who holds it, if anybody does.
         holder: Option<Holder>,

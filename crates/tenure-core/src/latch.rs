@@ -190,7 +190,7 @@ impl Latch {
         loop {
             shared.begin()?;
             let heard = watch.as_ref().map(Watch::epoch);
-            if self.look(&mut waiting, patience).await? {
+            if self.look(&mut waiting, patience, wait).await? {
                 return Ok(Ok(()));
             }
             if matches!(patience, Patience::Once) {
@@ -214,11 +214,15 @@ impl Latch {
     }
 
     /// Looks whether the latch is open. A store that is silent is put up with while there is patience.
-    async fn look(&self, waiting: &mut Waiting, patience: Patience) -> Result<bool, Error> {
+    async fn look(&self, waiting: &mut Waiting, patience: Patience, wait: &mut Wait<'_>) -> Result<bool, Error> {
         let shared = &self.client.shared;
         let look = Operation::Count(Counting::Wait(waiting.round));
         let within = self.client.answer_within.min(patience.left(shared.clock.now()));
-        match shared.ask(Kind::Latch, &self.key, &look, within).await {
+        let answer = shared.ask(Kind::Latch, &self.key, &look, within).await;
+        if matches!(&answer, Err(error) if error.is_transient()) && !matches!(patience, Patience::Once) {
+            wait.begin_unanswered();
+        }
+        match answer {
             Ok(Outcome::Latch(latch)) => {
                 (waiting.silence, waiting.count, waiting.answered) = (None, latch.count, true);
                 // Open by now, or so in between, and shut once more.

@@ -379,6 +379,7 @@ impl<'a> Attempt<'a> {
                 Err(error) if !error.is_transient() => return Err(Error::from_store(Some(self.key), error)),
                 Err(error) => {
                     failures += 1;
+                    self.unanswered(&armed.claim);
                     // One attempt is one answer: a connection that was found dead at once gets another chance.
                     let at_once = failures == 1 && shared.clock.now().since(sent) < within / 2;
                     let again = matches!(self.patience, Patience::Once) && at_once;
@@ -465,6 +466,13 @@ impl<'a> Attempt<'a> {
             ),
         )
         .about(self.key)
+    }
+
+    /// The store is silent: who waits for that says so once.
+    fn unanswered(&mut self, claim: &Claim) {
+        if !matches!(self.patience, Patience::Once) {
+            self.wait.begin(claim, None);
+        }
     }
 
     /// Not now: says so once, and remembers why.
