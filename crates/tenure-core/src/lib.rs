@@ -37,6 +37,7 @@ mod multi_lock;
 mod options;
 mod origin;
 mod owner;
+mod per_process;
 mod permits;
 mod place;
 mod policy;

@@ -1,10 +1,10 @@
 //! The client that is used where none is named: the one in scope, or the process's.
 
+use crate::per_process::{PerProcess, too_many_forks};
 use crate::{Client, Error};
 use std::future::Future;
-use std::sync::{PoisonError, RwLock};
 
-static PROCESS: RwLock<Option<Client>> = RwLock::new(None);
+static PROCESS: PerProcess<Client> = PerProcess::new();
 
 tokio::task_local! {
     /// Also that of a thread that runs no task: the innermost is the one that counts, be it a task's or a thread's.
@@ -28,7 +28,7 @@ tokio::task_local! {
 ///
 /// [`Invalid`](crate::ErrorKind::Invalid) if there is one already: it stays. After a fork, the child sets its own.
 pub fn set_client(client: Client) -> Result<(), Error> {
-    let mut process = PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut process = PROCESS.lock().ok_or_else(too_many_forks)?;
     // One that was set before a fork is the parent's.
     if process.as_ref().is_some_and(|client| client.inner().shared.origin.is_here()) {
         return Err(Error::invalid(
@@ -42,7 +42,7 @@ pub fn set_client(client: Client) -> Result<(), Error> {
 }
 
 fn of_process() -> Option<Client> {
-    PROCESS.read().unwrap_or_else(PoisonError::into_inner).clone()
+    PROCESS.lock()?.clone()
 }
 
 /// The client to use where none is named.

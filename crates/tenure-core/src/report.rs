@@ -5,11 +5,12 @@
 //! that does nothing else.
 
 use crate::origin::Origin;
+use crate::per_process::PerProcess;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// While the subscriber is stuck, this many lines wait for it. Later ones are dropped, and counted.
 const MOST: usize = 10_000;
@@ -72,11 +73,12 @@ struct Backlog {
 }
 
 fn hand_over(line: Line) {
-    static REPORTER: Mutex<Option<Reporter>> = Mutex::new(None);
-    let mut reporter = REPORTER.lock().unwrap_or_else(PoisonError::into_inner);
-    // A fork leaves the thread behind: the child starts its own.
+    static REPORTER: PerProcess<Reporter> = PerProcess::new();
+    let Some(mut reporter) = REPORTER.lock() else { return };
+    // A fork leaves the thread behind: the child starts its own. The parent's is not dropped, for its thread may have been about to
+    // receive when it was copied.
     if reporter.as_ref().is_none_or(|reporter| !reporter.origin.is_here()) {
-        *reporter = start();
+        std::mem::forget(std::mem::replace(&mut *reporter, start()));
     }
     // Without a thread there is no line: to write it here is what must not happen.
     let Some(Reporter { lines, backlog, .. }) = &*reporter else { return };

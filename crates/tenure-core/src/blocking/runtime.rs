@@ -1,11 +1,11 @@
 //! The one runtime of all blocking callers, and the way into it.
 
 use crate::origin::Origin;
+use crate::per_process::{PerProcess, too_many_forks};
 use crate::{Error, ErrorKind};
 use std::cell::Cell;
 use std::future::{Future, pending};
 use std::panic::catch_unwind;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use tokio::runtime::{Builder, Handle};
@@ -85,13 +85,14 @@ fn is_to_yield() -> bool {
 
 /// The runtime, started by the first caller of a process: a fork leaves its thread behind.
 fn runtime() -> Result<Handle, Error> {
-    static RUNTIME: Mutex<Option<(Origin, Handle)>> = Mutex::new(None);
-    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    static RUNTIME: PerProcess<(Origin, Handle)> = PerProcess::new();
+    let mut runtime = RUNTIME.lock().ok_or_else(too_many_forks)?;
     if let Some((_, handle)) = runtime.as_ref().filter(|(origin, _)| origin.is_here()) {
         return Ok(handle.clone());
     }
     let handle = start()?;
-    *runtime = Some((Origin::here(), handle.clone()));
+    // What was there is the parent's, and is left alone.
+    std::mem::forget(runtime.replace((Origin::here(), handle.clone())));
     Ok(handle)
 }
 
