@@ -7,15 +7,15 @@ use std::error::Error;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Works until the work is done or the process is told to end. Then every lock is released.
+/// Works until the work is done or the process is told to end, which drops the work. Then every lock is released.
 pub(crate) async fn serve(client: tenure::Client, work: impl Future<Output = ()>) -> Result<(), Box<dyn Error>> {
     let mut told = signal(SignalKind::terminate())?;
     tokio::select! {
         () = work => {}
         _ = told.recv() => {}
     }
-    // Of these five seconds, tasks that hold locks have half to finish. Then what they run under locks is
-    // dropped, `lost` resolves, and their locks are released.
+    // Of these five seconds, spawned tasks that hold locks have half to finish. Then what they run under locks
+    // is dropped, `lost` resolves, and their locks are released.
     client.close(Duration::from_secs(5)).await?;
     Ok(())
 }
