@@ -4,7 +4,7 @@ use crate::alive::Alive;
 use crate::hold::{Hold, Leaving, Tally};
 use crate::report::report;
 use crate::shared::Shared;
-use crate::{Applied, Batch, Moment, Step, StoreError, StoreErrorKind};
+use crate::{Moment, Step, StoreError, StoreErrorKind};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -253,13 +253,8 @@ async fn ask(shared: &Shared, errands: Vec<Errand>) -> Vec<(Errand, Moment)> {
     if steps.is_empty() {
         return Vec::new();
     }
-    let answers: Vec<_> = match shared.apply_batch(Batch::each(&steps), PATIENCE).await {
-        Ok(Applied::Each(answers)) => answers,
-        Ok(_) => {
-            let error =
-                StoreError::new(StoreErrorKind::Unexpected, "the store did not say what became of each release");
-            vec![Err(error); steps.len()]
-        }
+    let answers = match shared.apply_each(&steps, PATIENCE).await {
+        Ok(answers) => answers,
         Err(error) => vec![Err(error); steps.len()],
     };
     let told = sent.into_iter().zip(steps).zip(answers);

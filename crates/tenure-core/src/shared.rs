@@ -12,7 +12,7 @@ use crate::origin::Origin;
 use crate::report::report;
 use crate::signals::Signals;
 use crate::wakeups::{Pusher, Topic};
-use crate::{Applied, Batch, Card, Clock, Error, ErrorKind, Moment, Step, StoreError};
+use crate::{Applied, Batch, Card, Clock, Error, ErrorKind, Moment, Step, StoreError, StoreErrorKind};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -200,6 +200,10 @@ impl Shared {
     pub(crate) async fn apply_batch(&self, batch: Batch<'_>, within: Duration) -> Result<Applied, StoreError> {
         let applied = self.backend.apply(batch, within).await?;
         self.heard_from_store();
+        // One that got no answer would never be asked about again.
+        if matches!(&applied, Applied::Each(answers) if answers.len() != batch.steps.len()) {
+            return Err(unexpected("the store did not answer each of the steps that it was asked"));
+        }
         if let Some(pusher) = self.own_releases.get() {
             let releases = |step: &&Step| {
                 matches!(
@@ -212,6 +216,18 @@ impl Shared {
             }
         }
         Ok(applied)
+    }
+
+    /// Has the store do several things in one call, each by itself.
+    pub(crate) async fn apply_each(
+        &self,
+        steps: &[Step],
+        within: Duration,
+    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
+        match self.apply_batch(Batch::each(steps), within).await? {
+            Applied::Each(answers) => Ok(answers),
+            _ => Err(unexpected("the store answered as if all or none of the steps were to be granted")),
+        }
     }
 
     /// Whether the store tells of releases.
@@ -392,4 +408,8 @@ impl Shared {
         });
         self.say(hold, || What::Alarm(Alarm { owner, held, lease, reason }));
     }
+}
+
+fn unexpected(message: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Unexpected, message)
 }

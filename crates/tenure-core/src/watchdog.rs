@@ -9,7 +9,7 @@ use crate::janitor::Chore;
 use crate::report::report;
 use crate::shared::Shared;
 use crate::wakeups::Notice;
-use crate::{Applied, Batch, Moment, Options, Step, StoreError, StoreErrorKind};
+use crate::{Batch, Moment, Options, Step, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Flight {
     holds: Vec<(Arc<Hold>, Duration)>,
     sent: Moment,
-    result: Result<Applied, StoreError>,
+    result: Result<Vec<Result<Outcome, StoreError>>, StoreError>,
 }
 
 /// Looks after a client's holds until dropped.
@@ -115,20 +115,15 @@ async fn renew(shared: Arc<Shared>, holds: Vec<(Arc<Hold>, Duration)>) -> Flight
     let leases = holds.iter().map(|(_, lease)| *lease).filter(|lease| *lease >= Options::MIN_LEASE);
     let patience = leases.min().map_or(PATIENCE, |shortest| (shortest / 3).min(PATIENCE));
     let sent = shared.clock.now();
-    let result = shared.apply_batch(Batch::each(&renewals), patience).await;
+    let result = shared.apply_each(&renewals, patience).await;
     Flight { holds, sent, result }
 }
 
 fn land(shared: &Arc<Shared>, flight: Flight) {
     let Flight { holds, sent, result } = flight;
     let now = shared.clock.now();
-    let fail_all = |error: StoreError| {
-        for (hold, _) in &holds {
-            fail(shared, hold, &error);
-        }
-    };
     match result {
-        Ok(Applied::Each(answers)) => {
+        Ok(answers) => {
             for ((hold, lease), answer) in holds.iter().zip(answers) {
                 match answer {
                     Ok(Outcome::Renewed) => {
@@ -146,10 +141,11 @@ fn land(shared: &Arc<Shared>, flight: Flight) {
                 }
             }
         }
-        Ok(_) => {
-            fail_all(StoreError::new(StoreErrorKind::Unexpected, "the store did not say which locks it has renewed"));
+        Err(error) => {
+            for (hold, _) in &holds {
+                fail(shared, hold, &error);
+            }
         }
-        Err(error) => fail_all(error),
     }
     for (hold, _) in &holds {
         if hold.renewal_ended() {

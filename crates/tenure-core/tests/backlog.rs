@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::{
@@ -26,6 +26,8 @@ struct Store {
     /// How many calls had releases in them, and how many there were.
     calls: Arc<AtomicUsize>,
     releases: Arc<AtomicUsize>,
+    /// It forgets to answer releases.
+    forgets: Arc<AtomicBool>,
     /// How many releases are on their way, and how many were at the most.
     under_way: Arc<Mutex<(usize, usize)>>,
 }
@@ -53,7 +55,8 @@ impl Store {
     fn new() -> Self {
         let slow = Arc::new(watch::Sender::new(true));
         let (claims, calls, releases, under_way) = (Arc::default(), Arc::default(), Arc::default(), Arc::default());
-        Self { memory: Memory::new(), slow, claims, calls, releases, under_way }
+        let forgets = Arc::default();
+        Self { memory: Memory::new(), slow, claims, calls, releases, forgets, under_way }
     }
 
     fn be_slow(&self, slow: bool) {
@@ -100,6 +103,9 @@ impl Backend for Store {
         if batch.steps.iter().any(|step| matches!(step.operation, Operation::Release { .. })) {
             self.calls.fetch_add(1, Ordering::Relaxed);
             self.releases.fetch_add(batch.steps.len(), Ordering::Relaxed);
+            if self.forgets.load(Ordering::Relaxed) {
+                return Ok(Applied::Each(Vec::new()));
+            }
         }
         // What is said of one key is not kept waiting by another.
         Ok(Applied::Each(join_all(batch.steps.iter().map(|step| self.step(step, within))).await))
@@ -230,4 +236,22 @@ async fn however_often_a_hold_is_left_the_store_is_told_once() {
     client.close(SOON).await.unwrap();
     let releases = store.releases.load(Ordering::Relaxed);
     assert!(releases < 1000, "the store was told {releases} times");
+}
+
+#[tokio::test]
+async fn a_release_that_the_store_forgets_to_answer_is_sent_again() {
+    let store = Store::new();
+    let client = Client::new(store.clone()).unwrap();
+    let guard = client.lock("k").unwrap().lock_with(for_long()).await.unwrap();
+    store.forgets.store(true, Ordering::Relaxed);
+    drop(guard);
+    let called = async {
+        while store.calls.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(SOON, called).await.expect("it is sent");
+    store.forgets.store(false, Ordering::Relaxed);
+    client.close(SOON).await.unwrap();
+    assert!(store.memory.list(&Pattern::new("*"), SOON).await.unwrap().is_empty());
 }
