@@ -42,8 +42,8 @@ Examples:
   tenure run --policy nightly.toml --wait 1m report -- ./report.sh
   tenure run migrate -- sh -c 'psql -v fence=$TENURE_TOKEN -f migrate.sql'
 
-The command finds TENURE_KEY, TENURE_TOKEN (the fencing token), TENURE_OWNER and, if a store was named, its TENURE_URL in its \
-environment; for several keys, TENURE_KEY and TENURE_TOKEN have a line for each, in the same order. \
+The command's environment has TENURE_KEY, TENURE_TOKEN (the fencing token) and TENURE_OWNER, and TENURE_URL if you named a \
+store; for several keys, TENURE_KEY and TENURE_TOKEN have a line for each, in the same order. \
 A `tenure run` of the same key inside it goes in again instead of waiting for itself.
 
 The command keeps the terminal, its standard input and its signals; no shell is involved. \
